@@ -1,0 +1,117 @@
+"""Names, labels and annotation keys: the words that objects of one sandbox are found by.
+
+They are a public contract: a Kubernetes name equals the Pulumi resource name and never changes once released,
+because a renamed claim is a lost disk.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sandbox_components.errors import InvalidInput
+
+PREFIX = "sandbox-components/"
+SANDBOX_LABEL = PREFIX + "sandbox"
+PROJECT_ANNOTATION = PREFIX + "project"
+STACK_ANNOTATION = PREFIX + "stack"
+SPEC_ANNOTATION = PREFIX + "spec"
+PAUSE_ANNOTATION = PREFIX + "pause"
+"""Written by `sandbox pause` under its own field manager: JSON of who, when, why and what was last seen."""
+MOUNT_PATH_ANNOTATION = PREFIX + "mount-path"
+
+FIELD_MANAGER = "sandbox-components"
+"""Field manager of the command. A name that begins with `kubectl` or `pulumi-` would be absorbed by the provider."""
+MANAGED_BY = "sandbox-components"
+CONTAINER = "agent"
+COMPONENT_LABEL_VALUE = "sandbox"
+
+NAME_MAX_LENGTH = 52
+"""The StatefulSet controller puts `NAME-HASH` (11 characters more) into a pod label of at most 63."""
+
+_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def check_name(name: object, field: str = "name") -> str:
+    """Return `name` if it can name a sandbox: DNS-1035, at most 52 characters.
+
+    Raises:
+        InvalidInput: with the reason, and a spelling that would do where there is one.
+    """
+    if not isinstance(name, str):
+        raise InvalidInput(field, f"{name!r} is not a string")
+    if len(name) > NAME_MAX_LENGTH:
+        raise InvalidInput(
+            field,
+            f'"{name}" has {len(name)} characters, at most {NAME_MAX_LENGTH} are accepted '
+            "(Kubernetes adds a hash to it in a label)",
+        )
+    if not _NAME.fullmatch(name):
+        suggestion = re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]", "-", name.lower())).strip("-")
+        if suggestion and not suggestion[0].isalpha():
+            suggestion = f"s-{suggestion}"
+        raise InvalidInput(
+            field,
+            f'"{name}" is not a sandbox name: lower-case letters a-z, digits and "-", beginning with a letter and '
+            "ending with a letter or digit",
+            suggestions=[suggestion] if suggestion and _NAME.fullmatch(suggestion) else [],
+        )
+    return name
+
+
+def check_label(key: str, value: object, field: str = "labels") -> str:
+    """Return the label's value if key and value are ones that Kubernetes takes and that aren't ours.
+
+    Raises:
+        InvalidInput: naming the key.
+    """
+    prefix, slash, name = key.rpartition("/")
+    if key.startswith(PREFIX) or key.startswith("app.kubernetes.io/"):
+        raise InvalidInput(
+            f"{field}.{key}", "the prefixes sandbox-components/ and app.kubernetes.io/ are ours: use another"
+        )
+    if len(name) > 63 or not _LABEL_NAME.fullmatch(name) or (slash and not is_dns_subdomain(prefix)):
+        raise InvalidInput(
+            f"{field}.{key}",
+            f'"{key}" is not a label key: [DNS name/]name of at most 63 letters, digits, "-", "_" and "."',
+        )
+    if not isinstance(value, str):
+        raise InvalidInput(f"{field}.{key}", f'{value!r} is not a string: write it in quotes, as "{value}"')
+    if len(value) > 63 or (value and not _LABEL_NAME.fullmatch(value)):
+        raise InvalidInput(
+            f"{field}.{key}",
+            f'"{value}" is not a label value: at most 63 letters, digits, "-", "_" and ".", '
+            "beginning and ending with a letter or digit",
+        )
+    return value
+
+
+def is_dns_subdomain(name: str) -> bool:
+    """Tell whether `name` is a DNS-1123 subdomain, as class, host, secret and namespace-like names are."""
+    return len(name) <= 253 and bool(_DNS_SUBDOMAIN.fullmatch(name))
+
+
+def is_dns_label(name: str) -> bool:
+    """Tell whether `name` is a DNS-1123 label, as namespaces are."""
+    return len(name) <= 63 and "." not in name and bool(_DNS_SUBDOMAIN.fullmatch(name))
+
+
+def claim_name(sandbox: str) -> str:
+    """Name of the sandbox's PersistentVolumeClaim."""
+    return f"{sandbox}-workspace"
+
+
+def headless_service_name(sandbox: str) -> str:
+    """Name of the headless Service that gives the pod its stable DNS name."""
+    return f"{sandbox}-headless"
+
+
+def pod_name(sandbox: str) -> str:
+    """Name of the sandbox's one pod."""
+    return f"{sandbox}-0"
+
+
+def sandbox_id(project: str, stack: str, name: str) -> str:
+    """The id that survives delete and re-create, and by which spend is counted."""
+    return f"{project}/{stack}/{name}"
