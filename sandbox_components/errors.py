@@ -29,7 +29,7 @@ class SandboxError(Exception):
             self.code = code
 
 
-class InvalidInput(SandboxError, ValueError):  # noqa: N818 - read as a fact, like every class below
+class InvalidInput(SandboxError, ValueError):
     """A request, flag, config key or argument is wrong; nothing was created.
 
     Args:
@@ -48,9 +48,7 @@ class InvalidInput(SandboxError, ValueError):  # noqa: N818 - read as a fact, li
 
     def within(self, prefix: str) -> InvalidInput:
         """Return the same error with the field's path put below `prefix`."""
-        field = (
-            f"{prefix}.{self.field}" if self.field and not self.field.startswith("[") else prefix + self.field
-        )
+        field = f"{prefix}.{self.field}" if self.field and not self.field.startswith("[") else prefix + self.field
         return InvalidInput(field, self.problem, suggestions=self.suggestions)
 
 

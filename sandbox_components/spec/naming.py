@@ -67,18 +67,18 @@ def check_label(key: str, value: object, field: str = "labels") -> str:
         InvalidInput: naming the key.
     """
     prefix, slash, name = key.rpartition("/")
-    if key.startswith(PREFIX) or key.startswith("app.kubernetes.io/"):
+    if key.startswith((PREFIX, "app.kubernetes.io/")):
         raise InvalidInput(
             f"{field}.{key}", "the prefixes sandbox-components/ and app.kubernetes.io/ are ours: use another"
         )
-    if len(name) > 63 or not _LABEL_NAME.fullmatch(name) or (slash and not is_dns_subdomain(prefix)):
+    if not is_label_text(name, empty=False) or (slash and not is_dns_subdomain(prefix)):
         raise InvalidInput(
             f"{field}.{key}",
             f'"{key}" is not a label key: [DNS name/]name of at most 63 letters, digits, "-", "_" and "."',
         )
     if not isinstance(value, str):
         raise InvalidInput(f"{field}.{key}", f'{value!r} is not a string: write it in quotes, as "{value}"')
-    if len(value) > 63 or (value and not _LABEL_NAME.fullmatch(value)):
+    if not is_label_text(value, empty=True):
         raise InvalidInput(
             f"{field}.{key}",
             f'"{value}" is not a label value: at most 63 letters, digits, "-", "_" and ".", '
@@ -90,6 +90,11 @@ def check_label(key: str, value: object, field: str = "labels") -> str:
 def is_dns_subdomain(name: str) -> bool:
     """Tell whether `name` is a DNS-1123 subdomain, as class, host, secret and namespace-like names are."""
     return len(name) <= 253 and bool(_DNS_SUBDOMAIN.fullmatch(name))
+
+
+def is_label_text(text: str, *, empty: bool) -> bool:
+    """Tell whether `text` can be a label's name (`empty=False`) or value (`empty=True`)."""
+    return (empty and not text) or (len(text) <= 63 and bool(_LABEL_NAME.fullmatch(text)))
 
 
 def is_dns_label(name: str) -> bool:
