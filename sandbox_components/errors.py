@@ -48,7 +48,8 @@ class InvalidInput(SandboxError, ValueError):
 
     def within(self, prefix: str) -> InvalidInput:
         """Return the same error with the field's path put below `prefix`."""
-        field = f"{prefix}.{self.field}" if self.field and not self.field.startswith("[") else prefix + self.field
+        joint = "." if self.field and not self.field.startswith("[") else ""
+        field = f"{prefix}{joint}{self.field}"
         return InvalidInput(field, self.problem, suggestions=self.suggestions)
 
 

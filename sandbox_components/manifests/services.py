@@ -1,4 +1,4 @@
-"""Names to reach a sandbox by: always a headless Service (the pod's stable DNS name), a ClusterIP with exposed ports."""
+"""Names to reach a sandbox by: a headless Service for the pod's stable DNS name, a ClusterIP with exposed ports."""
 
 from __future__ import annotations
 

@@ -86,11 +86,7 @@ def _translate(error: ValidationError, model: type[Model], field: str) -> Invali
     kind, context = first["type"], first.get("ctx", {})
     cause = context.get("error")
     if isinstance(cause, InvalidInput):
-        if not location:
-            return cause.within(field) if field else cause
-        return InvalidInput(
-            path if not cause.field else f"{path}.{cause.field}", cause.problem, suggestions=cause.suggestions
-        )
+        return cause.within(path) if path else cause
     if kind == "extra_forbidden":
         return unknown_key(str(location[-1]), _keys(_model_at(model, location[:-1])), path)
     if kind == "missing":

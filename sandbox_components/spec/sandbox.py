@@ -134,7 +134,7 @@ class SandboxSpec(Model):
             raise InvalidInput("", f'"{value}" is neither "internet" nor "none" nor a list of rules')
         if isinstance(value, list | tuple):
             return tuple(
-                one if isinstance(one, EgressRule) else read(EgressRule, one, f"egress[{index}]")
+                one if isinstance(one, EgressRule) else read(EgressRule, one, f"[{index}]")
                 for index, one in enumerate(value)
             )
         if not isinstance(value, str):

@@ -30,7 +30,7 @@ def check_mount_path(path: str, field: str = "") -> str:
     if any(ord(c) < 32 for c in path) or ":" in path or len(path) > 512:
         raise InvalidInput(field, f'{path[:60]!r} is not a mount path: no ":", no control characters, at most 512 long')
     plain = posixpath.normpath(path).replace("//", "/")
-    if ".." in path.split("/") or plain != path.rstrip("/").replace("//", "/") and path != "/":
+    if ".." in path.split("/") or (plain != path.rstrip("/").replace("//", "/") and path != "/"):
         raise InvalidInput(field, f'"{path}" is not plain: write {plain}')
     if plain in _SYSTEM_PATHS or plain.startswith(("/proc/", "/sys/", "/dev/")):
         raise InvalidInput(
