@@ -1,0 +1,41 @@
+"""Each cluster's own copy of the images, so that what is pushed into one never shows in another.
+
+Blobs are never changed in place by the registry, so they are hard links into the cache; all other files are
+small and are copied.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+
+def synchronise(source: Path, target: Path) -> None:
+    """Bring every file of the storage folder `source` into `target`; tags in `source` win, others stay.
+
+    May be interrupted at any moment and run again.
+    """
+    for folder, _, names in os.walk(source):
+        place = target / Path(folder).relative_to(source)
+        place.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            file = Path(folder, name)
+            # blobs/sha256/ab/abcd.../data is named by its content: what is there is right.
+            if name == "data" and "blobs" in file.parts:
+                if not (place / name).exists():
+                    _link(file, place / name)
+            else:
+                temporary = place / f"{name}.new"
+                shutil.copyfile(file, temporary)
+                temporary.replace(place / name)
+
+
+def _link(source: Path, target: Path) -> None:
+    temporary = target.with_name("data.new")
+    temporary.unlink(missing_ok=True)
+    try:
+        temporary.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, temporary)
+    temporary.replace(target)
