@@ -1,0 +1,1 @@
+"""The Pulumi components: arguments in, child resources registered, outputs out. The only home of `pulumi`."""
