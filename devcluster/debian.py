@@ -15,12 +15,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from devcluster.errors import ClusterError
+
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 POLICY = Path("/usr/sbin/policy-rc.d")
 DENY_ALL = "#!/bin/sh\nexit 101\n"
 
 
-class DebianError(RuntimeError):
+class DebianError(ClusterError):
     """A package is missing and can't be installed; the message says why and what to do."""
 
 

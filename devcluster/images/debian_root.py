@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from devcluster.errors import ClusterError
+
 SUITE = "bookworm"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SOURCES = Path("/etc/apt")
@@ -19,7 +21,7 @@ _CUT_FILES = ("etc/machine-id", "etc/resolv.conf", "etc/hostname", "etc/passwd-"
               "var/lib/dpkg/lock-frontend")  # fmt: skip
 
 
-class RootError(RuntimeError):
+class RootError(ClusterError):
     """The root file system could not be made; the message holds the tool's last lines."""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from devcluster import cache
 from devcluster.debian import find_program
+from devcluster.errors import ClusterError
 from devcluster.images import debian_root, oci
 
 FILES = Path(__file__).parent / "files"
@@ -142,7 +143,7 @@ def _key(source: Any, *inputs: Path) -> str:
 def _program(name: str) -> str:
     found = find_program(name)
     if found is None:
-        raise FileNotFoundError(
+        raise ClusterError(
             f"{name} is not installed: run `python -m devcluster build` once, it installs what is missing"
         )
     return found

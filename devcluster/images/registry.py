@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from devcluster.debian import find_program
+from devcluster.errors import ClusterError
 
 CONFIG = """\
 version: 0.1
@@ -24,7 +25,7 @@ http: {{addr: "{address}"}}
 """
 
 
-class RegistryError(RuntimeError):
+class RegistryError(ClusterError):
     """The registry did not start or an image could not be pushed; the message holds the tool's last lines."""
 
 
