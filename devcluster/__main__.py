@@ -62,8 +62,14 @@ def _main_of(module: str, arguments: argparse.Namespace) -> int:
     return int(importlib.import_module(module).main(arguments.name or DEFAULT_NAME))
 
 
+def build(arguments: argparse.Namespace) -> int:
+    """Build programs of the cluster, and print their folder."""
+    return int(importlib.import_module("devcluster.build").main(arguments.tools))
+
+
 # A verb more is a function above and a line here.
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "build": build,
     "up": up,
     "down": down,
     "status": status,
@@ -78,6 +84,9 @@ def parser() -> argparse.ArgumentParser:
     verbs = root.add_subparsers(dest="verb", required=True)
     for verb, function in VERBS.items():
         one = verbs.add_parser(verb, help=function.__doc__, description=function.__doc__)
+        if verb == "build":
+            one.add_argument("tools", nargs="*", metavar="TOOL", help="a program or module; default: all")
+            continue
         one.add_argument("name", nargs="?", metavar="NAME", help="the cluster's name")
         if verb == "down":
             one.add_argument("--keep", action="store_true", help="keep its data for the next `up`")

@@ -49,14 +49,15 @@ def first_free(taken: set[int]) -> int:
     Raises:
         ClusterError: all are held.
     """
-    held = taken | _numbers_on_host()
+    held = taken | numbers_on_host()
     for number in range(1, HIGHEST_NUMBER + 1):
         if number not in held:
             return number
     raise ClusterError("every network 10.250.N.0/30 is taken: stop a cluster with `python -m devcluster down`")
 
 
-def _numbers_on_host() -> set[int]:
+def numbers_on_host() -> set[int]:
+    """The numbers of networks that the host has an address in."""
     numbers = set()
     for device in json.loads(_ip("-json", "address", "show") or "[]"):
         for address in device.get("addr_info", []):

@@ -130,7 +130,7 @@ class Supervisor:
             threading.Thread(target=runner.run, daemon=True, name=runner.component.name).start()
         stopper: threading.Thread | None = None
         while stopper is None or stopper.is_alive():
-            received = signal.sigtimedwait(signals, 0.2)
+            received = signal.sigtimedwait(signals, 0.2 if stopper else 5.0)
             if received is not None and received.si_signo != signal.SIGCHLD and stopper is None:
                 stopper = threading.Thread(target=self._stop_all, daemon=True)
                 stopper.start()
