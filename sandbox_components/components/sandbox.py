@@ -21,7 +21,6 @@ from sandbox_components.manifests.placement import Manifest, Placement
 from sandbox_components.manifests.policy import network_policy
 from sandbox_components.manifests.workload import claim_of, stateful_set
 from sandbox_components.spec import naming, revision
-from sandbox_components.spec.document import load_document
 from sandbox_components.spec.sandbox import SandboxSpec
 
 
@@ -74,7 +73,11 @@ class Sandbox(pulumi.ComponentResource):
         Raises:
             InvalidInput: naming the field.
         """
-        data: Any = load_document(request, f"request of {name}") if isinstance(request, str) else request
+        if isinstance(request, str):
+            from sandbox_components.spec.document import load_document
+
+            request = load_document(request, f"request of {name}")
+        data: Any = request
         return cls(name, data, opts)
 
     def _register(self, placement: Placement, given: Arguments) -> None:

@@ -1,0 +1,50 @@
+# Every target sets up what it needs, from the package registries alone. `make demo` and `make test` are the two to know.
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast test-e2e lint soak bench cluster cluster-down env clean
+
+BIN := .venv/bin
+READY := .venv/.ready
+export PYTHONDONTWRITEBYTECODE := 1
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml .ci/constraints.txt
+	@echo "Python environment .venv (about a minute)" >&2
+	@python3 -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c .ci/constraints.txt -e '.[test,proxy,api,mcp,remote-state]'
+	@touch $@
+
+demo: $(READY) ## the main job on a local cluster: create, pause, resume, go on from the checkpoint
+	@$(BIN)/python -m devcluster demo
+
+test: lint ## everything that CI runs: lint, types, pure tests, real engine, real node
+	@.ci/test
+
+test-fast: $(READY) ## pure tests and mocks, under 30 s
+	@$(BIN)/python -m pytest -m 'not engine and not node' -n 2 -q
+
+test-e2e: $(READY) ## the real node; K=word selects
+	@$(BIN)/python -m pytest -m node $(if $(K),-k '$(K)')
+
+lint: $(READY) ## format, lint, types, layers
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports
+
+soak: $(READY) ## the long loops at their full counts, by hand
+	@SANDBOX_SOAK=1 $(BIN)/python -m pytest -m 'engine or node' --timeout 7200
+
+bench: $(READY) ## figures as lines `name: value`; BENCH=name for one
+	@$(BIN)/python -m tests.bench $(BENCH)
+
+cluster: $(READY) ## start the local cluster (CLUSTER=NAME, default demo)
+	@$(BIN)/python -m devcluster up $(or $(CLUSTER),demo)
+
+cluster-down: ## remove local clusters with all their state (CLUSTER=NAME; default all)
+	@if [ -e $(READY) ]; then $(BIN)/python -m devcluster down $(CLUSTER); else echo "nothing was set up here"; fi
+
+env: ## print export lines for a shell: eval "$$(make env)"
+	@$(MAKE) --no-print-directory -s $(READY) >&2
+	@$(BIN)/python -m devcluster env $(or $(CLUSTER),demo)
+
+clean: ## remove what was built in the checkout (caches and clusters stay)
+	@rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
