@@ -1,0 +1,205 @@
+"""The group `sandbox`, its help, and the one place where an exception becomes a message and an exit code.
+
+A verb's module is imported only when that verb runs, so that `sandbox --help` stays quick: this file and what it
+imports may import nothing but click and the exception tree.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+from sandbox_components.errors import SandboxError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    # Look
+    "list": ("Look", "List sandboxes."),
+    "describe": ("Look", "Show all about one sandbox, and why it isn't well."),
+    "logs": ("Look", "Print the agent's log."),
+    "doctor": ("Look", "Check cluster, rights, storage classes, network policy and versions."),
+    # Change
+    "create": ("Change", "Create a sandbox declared in stack config."),
+    "update": ("Change", "Change a sandbox declared in stack config."),
+    "delete": ("Change", "Delete a sandbox, and say what becomes of its disk."),
+    "pause": ("Change", "Stop sandboxes and keep their disks."),
+    "resume": ("Change", "Start paused sandboxes on their disks."),
+    # Run
+    "exec": ("Run", "Run a command in a sandbox."),
+    "completion": ("Run", "Print the completion script of a shell."),
+}
+"""Verb -> section of the help and summary; its module is `commands.VERB`, holding `command`."""
+
+SECTIONS = ("Look", "Change", "Run")
+_MODULES = {"list": "listing", "exec": "execute"}
+"""Verbs whose module can't have their name."""
+
+INTERRUPTED = 130
+BUG = 255
+
+
+class LazyGroup(click.Group):
+    """Lists the verbs from the table above and imports one when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order of the help."""
+        return [name for name in COMMANDS if _is_there(name)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb's module."""
+        if cmd_name not in COMMANDS or not _is_there(cmd_name):
+            return None
+        command = importlib.import_module(_module(cmd_name)).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs by section."""
+        for section in SECTIONS:
+            rows = [(n, COMMANDS[n][1]) for n in self.list_commands(ctx) if COMMANDS[n][0] == section]
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows, col_spacing=3)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete verbs from the table, without importing any."""
+        verbs = [n for n in self.list_commands(ctx) if n.startswith(incomplete)]
+        items = [CompletionItem(name, help=COMMANDS[name][1]) for name in verbs]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _module(name: str) -> str:
+    return f"sandbox_components.cli.commands.{_MODULES.get(name, name)}"
+
+
+def _is_there(name: str) -> bool:
+    return importlib.util.find_spec(_module(name)) is not None
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"sandbox {version('sandbox-components')}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
+def sandbox() -> None:
+    """Look after AI agents' sandboxes on Kubernetes.
+
+    \b
+    sandbox list -A
+    sandbox describe nightly
+    sandbox pause nightly --reason "over the weekend"
+    """  # noqa: D301
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run the command and exit with the code of the table in the README."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        code = sandbox.main(args=words, prog_name="sandbox", standalone_mode=False)
+        sys.stdout.flush()
+        _leave(code if isinstance(code, int) else 0)
+    except click.exceptions.Exit as error:
+        _leave(error.exit_code)
+    except click.ClickException as error:
+        _leave(_tell_usage(error, words))
+    except SandboxError as error:
+        _leave(tell(error, words))
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; what was asked of the cluster goes on: sandbox list shows it", err=True)
+        _leave(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _leave(141)
+    except Exception as error:
+        _leave(_tell_bug(error, words))
+
+
+def tell(error: SandboxError, words: list[str]) -> int:
+    """Print an error, as one JSON line where JSON was asked for, and return its exit code."""
+    if is_machine_read(words):
+        body = {
+            "code": error.code,
+            "message": error.message,
+            "suggestions": list(error.suggestions),
+            "schemaVersion": 1,
+        }
+        click.echo(json.dumps({"error": body}, ensure_ascii=False), err=True)
+        return error.exit_code
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.message}", err=True, color=wants_color(words, 2))
+    for step in error.suggestions:
+        click.echo(f"  {step}" if step.startswith("did you mean") else f"  try: {step}", err=True)
+    return error.exit_code
+
+
+def is_machine_read(words: list[str]) -> bool:
+    """Tell whether `-o json` or `-o yaml` was asked for, also where the flags can't be parsed."""
+    asked = _flag(words, "-o", "--output") or os.environ.get("SANDBOX_OUTPUT", "")
+    return asked in ("json", "yaml")
+
+
+def wants_color(words: list[str], fd: int) -> bool:
+    """Tell whether to colour what goes to a file descriptor: `--color`, then NO_COLOR, then whether it's a terminal."""
+    asked = _flag(words, "--color")
+    if asked in ("always", "never"):
+        return asked == "always"
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and os.isatty(fd)
+
+
+def _flag(words: list[str], *names: str) -> str:
+    found = ""
+    for at, word in enumerate(words):
+        if word == "--":
+            break
+        for name in names:
+            if word == name and at + 1 < len(words):
+                found = words[at + 1]
+            elif name.startswith("--") and word.startswith(f"{name}="):
+                found = word.removeprefix(f"{name}=")
+            elif not name.startswith("--") and word.startswith(name) and len(word) > len(name):
+                found = word.removeprefix(name).removeprefix("=")
+    return found
+
+
+def _tell_usage(error: click.ClickException, words: list[str]) -> int:
+    """Print what is wrong with the flags, in the form of every other error."""
+    suggestions = []
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        suggestions = [f"{error.ctx.command_path} --help"]
+    message = error.format_message()
+    shown = SandboxError(message[:1].lower() + message[1:], suggestions=suggestions, code="usage")
+    tell(shown, words)
+    return error.exit_code
+
+
+def _tell_bug(error: Exception, words: list[str]) -> int:
+    said = f"this is a bug in sandbox: {type(error).__name__}: {error}"
+    if is_machine_read(words):
+        tell(SandboxError(said, code="internal"), words)
+    elif any(word in ("-v", "--verbose") for word in words):
+        traceback.print_exc()
+    else:
+        tell(SandboxError(said, suggestions=["run it again with -v for the traceback, and report that"]), words)
+    return BUG
+
+
+def _leave(code: int) -> NoReturn:
+    sys.exit(code)

@@ -1,0 +1,172 @@
+"""Flags that every verb shares, and the one place where a cluster and a namespace are chosen."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sandbox_components.cli.completion import complete_sandbox
+from sandbox_components.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sandbox_components.kube.client import Cluster
+    from sandbox_components.kube.observation import Observation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a verb works: flags first, then what the stack says, then the environment."""
+
+    namespace: str | None = None
+    context: str | None = None
+    kubeconfig: str | None = None
+    stack: str | None = None
+    cwd: str = "."
+    is_quiet: bool = False
+    is_verbose: bool = False
+
+    def connect(self, timeout_seconds: float = 30.0) -> Cluster:
+        """Connect to the cluster; sends nothing yet."""
+        from sandbox_components.kube.client import Cluster
+
+        return Cluster.connect(self.kubeconfig, self.context, timeout_seconds=timeout_seconds)
+
+    def namespace_in(self, cluster: Cluster) -> str:
+        """Return the namespace to work in: the chosen one, else the kubeconfig context's, else `default`."""
+        return self.namespace or cluster.connection.namespace or "default"
+
+
+def resolve_target(
+    *,
+    namespace: str | None,
+    context: str | None,
+    kubeconfig: str | None,
+    stack: str | None,
+    cwd: str,
+    is_quiet: bool = False,
+    is_verbose: bool = False,
+) -> Target:
+    """Choose where to work.
+
+    Every verb comes through here. Namespace: `-n`, SANDBOX_NAMESPACE, the stack's (`_of_stack`), the context's.
+    """
+    if namespace is not None and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", namespace):
+        raise InvalidInput("--namespace", f'"{namespace}" is not a namespace: lower-case letters, digits and "-"')
+    chosen = Target(namespace, context, kubeconfig, stack, cwd, is_quiet, is_verbose)
+    return _of_stack(chosen) if stack else chosen
+
+
+def _of_stack(target: Target) -> Target:
+    """Fill in what a stack's config says about kubeconfig, context and namespace, and no flag did."""
+    return replace(target)
+
+
+def check_stack(seen: Observation, target: Target) -> None:
+    """Refuse to work on a sandbox of another stack than the one that was named.
+
+    Raises:
+        InvalidInput: the sandbox's annotation names another stack.
+    """
+    wanted = (target.stack or "").rpartition("/")[2]
+    if wanted and seen.stack and seen.stack.rpartition("/")[2] != wanted:
+        raise InvalidInput(
+            "--stack",
+            f'"{seen.name}" in namespace "{seen.namespace}" belongs to stack "{seen.stack}", not to "{target.stack}"',
+            suggestions=[f"sandbox describe {seen.name} -n {seen.namespace} --stack {seen.stack}"],
+        )
+
+
+class Duration(click.ParamType[timedelta]):
+    """A stretch of time: 90s, 5m, 2h, 1h30m."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """Read the stretch of time."""
+        if isinstance(value, timedelta):
+            return value
+        match = _DURATION.fullmatch(str(value))
+        if not match or not any(match.groups()):
+            self.fail(f'"{value}" is not a duration: write 90s, 5m or 2h', param, ctx)
+        hours, minutes, seconds = (float(part or 0) for part in match.groups())
+        return timedelta(hours=hours, minutes=minutes, seconds=seconds)
+
+
+def target_options(command: F) -> F:
+    """Add the flags that say where to work; the verb gets them as `target: Target`."""
+
+    @functools.wraps(command)
+    def with_target(**given: Any) -> Any:
+        target = resolve_target(
+            namespace=given.pop("namespace") or None,
+            context=given.pop("context") or None,
+            kubeconfig=given.pop("kubeconfig") or None,
+            stack=given.pop("stack") or None,
+            cwd=given.pop("cwd"),
+            is_quiet=given.pop("quiet"),
+            is_verbose=given.pop("verbose"),
+        )
+        given.pop("org")
+        color = given.pop("color")
+        context = click.get_current_context()
+        context.color = None if color == "auto" else color == "always"
+        if color == "auto" and os.environ.get("NO_COLOR"):
+            context.color = False
+        return command(target=target, **given)
+
+    options = [
+        click.option("-n", "--namespace", envvar="SANDBOX_NAMESPACE", help="Kubernetes namespace."),
+        click.option(
+            "-s", "--stack", "--project", "stack", envvar="SANDBOX_STACK", help="Pulumi stack the sandbox belongs to."
+        ),
+        click.option("-C", "--cwd", default=".", type=click.Path(), help="Folder of the Pulumi project."),
+        click.option("--org", hidden=True),
+        click.option("--context", help="Context of the kubeconfig."),
+        click.option("--kubeconfig", type=click.Path(), help="Kubeconfig file; default KUBECONFIG, ~/.kube/config."),
+        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+        click.option("-v", "--verbose", is_flag=True, help="Tracebacks for bugs."),
+        click.option(
+            "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
+        ),
+    ]
+    for option in reversed(options):
+        with_target = option(with_target)
+    return with_target  # type: ignore[return-value]
+
+
+def name_argument(command: F) -> F:
+    """Add the argument NAME, completed from the cluster."""
+    return click.argument("name", shell_complete=complete_sandbox)(command)
+
+
+def names_argument(command: F) -> F:
+    """Add the argument NAME..., completed from the cluster."""
+    return click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_sandbox)(command)
+
+
+def output_option(*formats: str) -> Callable[[F], F]:
+    """Add `-o` with these formats; the first is the default, SANDBOX_OUTPUT another one where it fits."""
+
+    def default() -> str:
+        asked = os.environ.get("SANDBOX_OUTPUT", "")
+        return asked if asked in formats else formats[0]
+
+    return click.option(
+        "-o", "--output", type=click.Choice(formats), default=default, show_default=formats[0], help="Output format."
+    )
+
+
+def timeout_option(help_text: str) -> Callable[[F], F]:
+    """Add `--timeout`."""
+    return click.option("--timeout", type=Duration(), help=help_text)

@@ -1,0 +1,57 @@
+"""Progress on stderr: one changing line on a terminal, plain lines elsewhere, nothing with -q."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Self
+
+import click
+
+
+class Progress:
+    """Tells what a verb waits for. Use as a context manager; call it with a sandbox's name and a line of news."""
+
+    def __init__(self, *, is_quiet: bool = False, is_single: bool = True) -> None:
+        self._is_quiet = is_quiet
+        self._is_single = is_single
+        self._is_terminal = sys.stderr.isatty()
+        self._begun = time.monotonic()
+        self._width = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._wipe()
+
+    def __call__(self, name: str, message: str) -> None:
+        """Show the newest news."""
+        if self._is_quiet:
+            return
+        seconds = time.monotonic() - self._begun
+        line = f"{name}: {message} ({seconds:.1f}s)"
+        if not self._is_terminal:
+            click.echo(line, err=True)
+            return
+        if not self._is_single:
+            self._wipe()
+            click.echo(line, err=True)
+            return
+        columns = _columns()
+        line = line if len(line) < columns else line[: columns - 2] + "…"
+        sys.stderr.write("\r" + line.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(line)
+
+    def _wipe(self) -> None:
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+            self._width = 0
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns

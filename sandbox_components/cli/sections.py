@@ -1,0 +1,162 @@
+"""The text of `sandbox describe`: sections, every line filled in, and the command that helps next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from datetime import datetime
+
+import click
+
+from sandbox_components.cli.output import NONE, UNKNOWN, age, print_table, shown
+from sandbox_components.kube.observation import Event, Observation, State
+from sandbox_components.spec.naming import CONTAINER, pod_name
+
+_LABEL_WIDTH = 15
+Lines = list[tuple[str, str]]
+
+
+def print_sections(seen: Observation, now: datetime, *, with_events: bool = True) -> None:
+    """Print one sandbox for reading."""
+    _print_section("Sandbox", _sandbox(seen, now))
+    _print_section("Container", _container(seen))
+    _print_section("Health", _health(seen, now))
+    _print_section("Workspace", _workspace(seen))
+    _print_section("Ports", _ports(seen))
+    if with_events:
+        _print_events(seen.events, now)
+    for label, step in next_steps(seen):
+        click.echo(f"{label}: {step}")
+
+
+def next_steps(seen: Observation) -> Lines:
+    """Return the commands that help next with a sandbox in this state."""
+    where = f"{seen.name} -n {seen.namespace}"
+    steps: Lines = []
+    if seen.pod_name and seen.agent_running and seen.workspace.mount_path:
+        source = f"{seen.namespace}/{pod_name(seen.name)}:{seen.workspace.mount_path}"
+        steps.append(("copy", f"kubectl cp -c {CONTAINER} {source} ./{seen.name}"))
+    match seen.state:
+        case State.PAUSED | State.PAUSING:
+            steps.append(("resume", f"sandbox resume {where}"))
+        case State.ERROR:
+            previous = " -p" if seen.probe.restart_count else ""
+            steps.append(("logs", f"sandbox logs {where}{previous}"))
+        case State.PENDING | State.RESUMING:
+            steps.append(("watch", f"sandbox list -w -n {seen.namespace}"))
+        case State.RUNNING:
+            steps.append(("logs", f"sandbox logs {where} -f"))
+    return steps
+
+
+def _sandbox(seen: Observation, now: datetime) -> Lines:
+    lines = [
+        ("Name", seen.name),
+        ("Namespace", seen.namespace),
+        ("Stack", "/".join(part for part in (seen.project, seen.stack) if part) or NONE),
+        ("State", seen.state.value),
+        ("Since", _at(seen.since, now)),
+        ("Created", _at(seen.created_at, now)),
+    ]
+    if seen.diagnosis is not None:
+        lines.append(("Reason", seen.diagnosis.cause))
+        if seen.diagnosis.next_step:
+            lines.append(("Next", seen.diagnosis.next_step))
+    if seen.pause is not None:
+        lines.append(("Paused by", seen.pause.by or UNKNOWN))
+        lines.append(("Paused at", _at(seen.pause.at, now)))
+        lines.append(("Pause reason", shown(seen.pause.reason)))
+    lines.append(("Labels", ", ".join(f"{k}={v}" for k, v in sorted(seen.labels.items())) or NONE))
+    return lines
+
+
+def _container(seen: Observation) -> Lines:
+    return [
+        ("Image", shown(seen.image)),
+        ("Digest", seen.image_digest or UNKNOWN),
+        ("Command", shlex.join(seen.command) if seen.command else "<the image's>"),
+        ("Limits", _quantities(seen.resource_limits)),
+        ("Requests", _quantities(seen.resource_requests)),
+        ("Node", shown(seen.node)),
+        ("Pod IP", shown(seen.pod_ip)),
+    ]
+
+
+def _health(seen: Observation, now: datetime) -> Lines:
+    check, status = seen.health_check, seen.exit_status
+    configured = NONE
+    if check:
+        configured = (
+            f"http {check.path} on port {check.port} every {check.interval_seconds}s, from "
+            f"{check.initial_delay_seconds}s, timeout {check.timeout_seconds}s, {check.failure_threshold} failures"
+        )
+    ended = NONE
+    if status:
+        ended = f"code {status.code}" + (f", {status.signal}" if status.signal else "")
+    return [
+        ("Agent running", "yes" if seen.agent_running else "no"),
+        ("Started", _at(seen.started_at, now) if seen.started_at else NONE),
+        ("Last activity", _at(seen.last_activity_at, now) if seen.last_activity_at else NONE),
+        ("Probe", seen.probe.status.value),
+        ("Health check", configured),
+        ("Restarts", str(seen.probe.restart_count)),
+        ("Last error", shown(seen.probe.last_error)),
+        ("Exit status", ended),
+    ]
+
+
+def _workspace(seen: Observation) -> Lines:
+    disk = seen.workspace
+    if not disk.persistent:
+        path = shown(disk.mount_path)
+        return [("Mount path", path), ("Claim", "<none> (ephemeral: nothing is kept over a pause or restart)")]
+    size = shown(disk.size)
+    if disk.capacity and disk.capacity != disk.size:
+        size += f" (provisioned: {disk.capacity})"
+    return [
+        ("Mount path", f"{shown(disk.mount_path)} (kept; everything else is scratch)"),
+        ("Claim", shown(disk.claim_name)),
+        ("Phase", disk.phase or UNKNOWN),
+        ("Size", size),
+        ("Class", shown(disk.storage_class)),
+    ]
+
+
+def _ports(seen: Observation) -> Lines:
+    if not seen.ports:
+        return [("Exposed", NONE)]
+    return [
+        (port.name or "port", f"{port.port}/{port.protocol} at {seen.name}.{seen.namespace}.svc:{port.port}")
+        for port in seen.ports
+    ]
+
+
+def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:
+    click.echo(click.style(title, bold=True))
+    for label, value in lines:
+        click.echo(f"  {(label + ':').ljust(_LABEL_WIDTH)} {value}")
+    click.echo()
+
+
+def _print_events(events: tuple[Event, ...], now: datetime) -> None:
+    click.echo(click.style("Events", bold=True))
+    if events:
+        rows = [
+            [f"  {age(e.at, now)}", e.type, e.reason, e.kind, e.message + (f" (x{e.count})" if e.count > 1 else "")]
+            for e in events
+        ]
+        print_table(["  AGE", "TYPE", "REASON", "OBJECT", "MESSAGE"], rows)
+    else:
+        click.echo(f"  {NONE}")
+    click.echo()
+
+
+def _at(moment: datetime | None, now: datetime) -> str:
+    if moment is None:
+        return UNKNOWN
+    return f"{moment.isoformat(timespec='seconds').replace('+00:00', 'Z')} ({age(moment, now)} ago)"
+
+
+def _quantities(resources: object) -> str:
+    pairs = resources.items() if hasattr(resources, "items") else ()
+    return ", ".join(f"{name} {value}" for name, value in sorted(pairs)) or NONE

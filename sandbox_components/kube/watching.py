@@ -1,0 +1,113 @@
+"""Changes of several lists, merged into one queue.
+
+Each list is watched by a daemon thread of its own. Where watching is refused or breaks off, the thread lists again,
+so that whoever reads the queue only gets slower, never wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from sandbox_components.errors import AccessDenied, SandboxError
+from sandbox_components.kube.answers import Gone
+from sandbox_components.kube.client import Cluster
+from sandbox_components.kube.objects import Json
+
+_POLL_SECONDS = 0.5
+_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """One list to watch."""
+
+    key: str
+    path: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    skip_old: bool = False
+    """Leave out what is there at the beginning; used for events."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change in one source; `whole` says that `objects` is all there is now, what isn't in it is gone."""
+
+    key: str
+    objects: tuple[Json, ...]
+    whole: bool = False
+    is_deletion: bool = False
+
+
+class Feed:
+    """Watch sources for as long as the context lasts.
+
+    The first list of each source is made before `__enter__` returns and is the first change of that source, so
+    nothing that happens afterwards is missed.
+    """
+
+    def __init__(self, cluster: Cluster, sources: list[Source]) -> None:
+        self._cluster = cluster
+        self._sources = sources
+        self._queue: queue.SimpleQueue[Change] = queue.SimpleQueue()
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Self:
+        for source in self._sources:
+            version = self._list(source, is_first=True)
+            thread = threading.Thread(target=self._follow, args=(source, version), daemon=True)
+            thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+
+    def next(self, timeout_seconds: float) -> Change | None:
+        """Return the next change, None when there is none in time."""
+        try:
+            return self._queue.get(timeout=max(timeout_seconds, 0.0))
+        except queue.Empty:
+            return None
+
+    def _list(self, source: Source, *, is_first: bool = False) -> str:
+        if is_first and source.skip_old:
+            return self._cluster.list_at(source.path, {**source.params, "limit": 1})[1]
+        found, version = self._cluster.list_at(source.path, source.params)
+        self._queue.put(Change(source.key, tuple(found), whole=True))
+        return version
+
+    def _follow(self, source: Source, version: str) -> None:
+        can_watch = True
+        while not self._stop.is_set():
+            # Whatever goes wrong, the answer is to list again; what the user must hear is raised by the reader's own
+            # requests.
+            with contextlib.suppress(Exception):
+                if not can_watch:
+                    self._stop.wait(_POLL_SECONDS)
+                    version = self._list(source)
+                    continue
+                try:
+                    version = self._watch(source, version)
+                    continue
+                except AccessDenied:
+                    can_watch = False
+                    continue
+                except Gone:
+                    pass
+                except SandboxError:
+                    self._stop.wait(_RETRY_SECONDS)
+                version = self._list(source)
+                continue
+            self._stop.wait(_RETRY_SECONDS)
+
+    def _watch(self, source: Source, version: str) -> str:
+        for kind, obj in self._cluster.watch(source.path, version, source.params):
+            if self._stop.is_set():
+                break
+            version = obj["metadata"].get("resourceVersion") or version
+            self._queue.put(Change(source.key, (obj,), is_deletion=kind == "DELETED"))
+        return version
