@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -147,7 +148,7 @@ def _link(link: Path, program: Path) -> None:
     """Point the link at the program, at once and only if it doesn't already."""
     if link.is_symlink() and link.readlink() == program:
         return
-    fresh = link.with_name(f".{link.name}.{os.getpid()}")
+    fresh = link.with_name(f".{link.name}.{os.getpid()}.{threading.get_ident()}")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(program)
     fresh.replace(link)

@@ -91,8 +91,8 @@ TOOLS = (
         prepare=build_provider.prepare,
     ),
     Tool("local-path-provisioner", "local-path", "github.com/rancher/local-path-provisioner", minutes=1.5),
-    Tool("kube-router", "kube-router", "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router", minutes=3.5),
-    Tool("coredns", "coredns", "github.com/coredns/coredns", minutes=3.5, version_command=("-version",)),
+    Tool("kube-router", "kube-router", "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router", minutes=2.5),
+    Tool("coredns", "coredns", "github.com/coredns/coredns", minutes=2.5, version_command=("-version",)),
     Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", minutes=2),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 from devcluster import cache
@@ -48,7 +49,7 @@ def install(folder: Path, interpreter: str | None = None) -> Path:
     # The process must be the interpreter itself, not a child of a shell: the engine signals it and watches it.
     text = f'#!/bin/sh\nexec {shlex.quote(python)} {shlex.quote(str(server))} "$@"\n'
     if not target.is_file() or target.read_text() != text:
-        fresh = folder / f".{NAME}.{os.getpid()}"
+        fresh = folder / f".{NAME}.{os.getpid()}.{threading.get_ident()}"
         fresh.write_text(text)
         fresh.chmod(0o755)
         fresh.replace(target)

@@ -1,6 +1,6 @@
 module sandbox-components/devcluster/tools/coredns
 
-go 1.26.8
+go 1.26.6
 
 tool github.com/coredns/coredns
 

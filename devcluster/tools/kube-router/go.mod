@@ -1,6 +1,6 @@
 module sandbox-components/devcluster/tools/kube-router
 
-go 1.26.8
+go 1.26.6
 
 tool github.com/cloudnativelabs/kube-router/v2/cmd/kube-router
 

@@ -1,6 +1,6 @@
 module sandbox-components/devcluster/tools/kwok
 
-go 1.26.8
+go 1.26.6
 
 tool sigs.k8s.io/kwok/cmd/kwok
 

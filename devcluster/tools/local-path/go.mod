@@ -1,6 +1,6 @@
 module sandbox-components/devcluster/tools/local-path
 
-go 1.26.8
+go 1.26.6
 
 tool github.com/rancher/local-path-provisioner
 
