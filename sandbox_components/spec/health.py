@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec.reading import Model, Text, Whole, read
+from sandbox_components.spec.shown import show
 
 
 def check_port(value: int, field: str = "") -> int:
@@ -39,14 +42,14 @@ def _failures(value: object) -> object:
 class HttpGet(Model):
     """What is asked: `GET path` on `port`; any status from 200 to 399 passes."""
 
-    path: Text
-    port: Whole
+    path: Annotated[Text, Field(examples=["/healthz"])]
+    port: Annotated[Whole, Field(examples=[8080])]
 
     @field_validator("path")
     @classmethod
     def _path(cls, value: str) -> str:
-        if not value.startswith("/") or any(c.isspace() or ord(c) < 32 for c in value) or len(value) > 2048:
-            raise InvalidInput("", f'"{value}" is not a path: it must begin with "/" and hold no blanks')
+        if not value.startswith("/") or any(c.isspace() or not c.isprintable() for c in value) or len(value) > 2048:
+            raise InvalidInput("", f'{show(value)} is not a path: it must begin with "/" and hold no blanks')
         return value
 
     @field_validator("port")
@@ -59,7 +62,7 @@ class HealthCheck(Model):
     """How health is probed. A change of any field restarts the agent and makes a revision.
 
     Attributes:
-        type: `http` or `none`.
+        type: `http` or `none` (default).
         http: path and port; only with `http`, and needed there.
         interval_seconds: between two probes; 1 to 3600, default 10.
         initial_delay_seconds: before the first probe that can restart; 0 to 3600, default 30.
@@ -67,7 +70,7 @@ class HealthCheck(Model):
         failure_threshold: failures in a row that restart the agent; 1 to 100, default 3.
     """
 
-    type: Literal["http", "none"]
+    type: Literal["http", "none"] = "none"
     http: HttpGet | None = None
     interval_seconds: Annotated[Whole, _within(1, 3600)] = 10
     initial_delay_seconds: Annotated[Whole, _within(0, 3600)] = 30
@@ -79,7 +82,9 @@ class HealthCheck(Model):
         if self.type == "http" and self.http is None:
             raise InvalidInput("http", "is missing: type http needs http.path and http.port")
         if self.type == "none":
-            given = sorted(self.model_fields_set - {"type"})
+            given = sorted(to_camel(name) for name in self.model_fields_set - {"type"})
+            if given and "type" not in self.model_fields_set:
+                raise InvalidInput("type", f"is missing: {', '.join(given)} needs type http")
             if given:
                 raise InvalidInput("type", f'"none" takes no other keys, but {", ".join(given)} is given')
         return self
@@ -110,21 +115,26 @@ def health_check_flag(text: str, field: str = "--health-check") -> dict[str, obj
     for part in text.split(","):
         key, equals, value = part.strip().partition("=")
         if not equals:
-            raise InvalidInput(field, f'"{part}" is not KEY=VALUE: accepted are none, or {", ".join(known)}')
+            raise InvalidInput(field, f"{show(part)} is not KEY=VALUE: accepted are none, or {', '.join(known)}")
         if key not in known:
-            raise InvalidInput(field, f'"{key}" is not a known key: known are {", ".join(known)}')
+            raise InvalidInput(field, f"{show(key)} is not a known key: known are {', '.join(known)}")
         if key in seen:
             raise InvalidInput(field, f'"{key}" is given twice')
         seen.add(key)
         if key == "path":
             http["path"] = value
             continue
-        digits = value.removesuffix("s") if key != "port" and key != "failures" else value
-        if not digits.lstrip("-").isascii() or not digits.lstrip("-").isdigit():
-            raise InvalidInput(field, f'{key}="{value}" is not a whole number')
+        digits = value.removesuffix("s") if key not in ("port", "failures") else value
+        if not re.fullmatch(r"-?[0-9]{1,9}", digits):
+            raise InvalidInput(field, f"{key}={show(value)} is not a whole number")
         if key == "port":
             http["port"] = int(digits)
         else:
             check[_FLAG_KEYS[key]] = int(digits)
-    read(HealthCheck, check, field)
+    try:
+        read(HealthCheck, check, "")
+    except InvalidInput as error:
+        name = error.field.removeprefix("http.")
+        words = {wire: key for key, wire in _FLAG_KEYS.items()}
+        raise InvalidInput(field, f"{words.get(name, name)}: {error.problem}") from None
     return check

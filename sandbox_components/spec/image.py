@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec.reading import Model, Text
+from sandbox_components.spec.shown import show
 
 _HOST = r"(?:\[[0-9a-fA-F:]+\]|[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?)(?::[0-9]{1,5})?"
 _PATH = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -33,7 +35,7 @@ def check_image(uri: str, field: str = "") -> str:
         elif uri.split("@")[0].rsplit(":", 1)[0] != uri.split("@")[0].rsplit(":", 1)[0].lower():
             hint = ", with the repository in lower case"
         raise InvalidInput(
-            field, f'"{uri[:80]}" is not an image reference: write HOST/PATH:TAG or HOST/PATH@sha256:DIGEST{hint}'
+            field, f"{show(uri, 80)} is not an image reference: write HOST/PATH:TAG or HOST/PATH@sha256:DIGEST{hint}"
         )
     return uri
 
@@ -49,7 +51,7 @@ def pull_policy(uri: str) -> str:
 class Image(Model):
     """The agent's image. A change restarts the agent and makes a revision."""
 
-    uri: Text
+    uri: Annotated[Text, Field(examples=["ghcr.io/acme/agent:1.2"])]
 
     @field_validator("uri")
     @classmethod

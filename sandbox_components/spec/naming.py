@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from sandbox_components.errors import InvalidInput
+from sandbox_components.spec.shown import in_quotes, show
 
 PREFIX = "sandbox-components/"
 SANDBOX_LABEL = PREFIX + "sandbox"
@@ -40,11 +41,11 @@ def check_name(name: object, field: str = "name") -> str:
         InvalidInput: with the reason, and a spelling that would do where there is one.
     """
     if not isinstance(name, str):
-        raise InvalidInput(field, f"{name!r} is not a string")
+        raise InvalidInput(field, f"{show(name)} is not a string{in_quotes(name)}")
     if len(name) > NAME_MAX_LENGTH:
         raise InvalidInput(
             field,
-            f'"{name}" has {len(name)} characters, at most {NAME_MAX_LENGTH} are accepted '
+            f"{show(name)} has {len(name)} characters, at most {NAME_MAX_LENGTH} are accepted "
             "(Kubernetes adds a hash to it in a label)",
         )
     if not _NAME.fullmatch(name):
@@ -53,35 +54,36 @@ def check_name(name: object, field: str = "name") -> str:
             suggestion = f"s-{suggestion}"
         raise InvalidInput(
             field,
-            f'"{name}" is not a sandbox name: lower-case letters a-z, digits and "-", beginning with a letter and '
+            f'{show(name)} is not a sandbox name: lower-case letters a-z, digits and "-", beginning with a letter and '
             "ending with a letter or digit",
             suggestions=[suggestion] if suggestion and _NAME.fullmatch(suggestion) else [],
         )
     return name
 
 
-def check_label(key: str, value: object, field: str = "labels") -> str:
+def check_label(key: object, value: object, field: str = "labels") -> str:
     """Return the label's value if key and value are ones that Kubernetes takes and that aren't ours.
 
     Raises:
         InvalidInput: naming the key.
     """
+    if not isinstance(key, str):
+        raise InvalidInput(field, f"the key {show(key)} is not a string{in_quotes(key)}")
     prefix, slash, name = key.rpartition("/")
+    path = f"{field}.{key}" if len(key) <= 80 else f"{field}.{key[:80]}..."
     if key.startswith((PREFIX, "app.kubernetes.io/")):
-        raise InvalidInput(
-            f"{field}.{key}", "the prefixes sandbox-components/ and app.kubernetes.io/ are ours: use another"
-        )
+        raise InvalidInput(path, "the prefixes sandbox-components/ and app.kubernetes.io/ are ours: use another")
     if not is_label_text(name, empty=False) or (slash and not is_dns_subdomain(prefix)):
         raise InvalidInput(
-            f"{field}.{key}",
-            f'"{key}" is not a label key: [DNS name/]name of at most 63 letters, digits, "-", "_" and "."',
+            path,
+            f'{show(key)} is not a label key: [DNS name/]name of at most 63 letters, digits, "-", "_" and "."',
         )
     if not isinstance(value, str):
-        raise InvalidInput(f"{field}.{key}", f'{value!r} is not a string: write it in quotes, as "{value}"')
+        raise InvalidInput(path, f"{show(value)} is not a string{in_quotes(value)}")
     if not is_label_text(value, empty=True):
         raise InvalidInput(
-            f"{field}.{key}",
-            f'"{value}" is not a label value: at most 63 letters, digits, "-", "_" and ".", '
+            path,
+            f'{show(value)} is not a label value: at most 63 letters, digits, "-", "_" and ".", '
             "beginning and ending with a letter or digit",
         )
     return value

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import naming
 from sandbox_components.spec.health import check_port
 from sandbox_components.spec.reading import Model, Text, Whole
+from sandbox_components.spec.shown import show
 
 Protocol = Literal["TCP", "UDP"]
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9-]*[a-z0-9])?")
@@ -26,7 +27,7 @@ class Port(Model):
         protocol: TCP (default) or UDP.
     """
 
-    port: Whole
+    port: Annotated[Whole, Field(examples=[8080])]
     name: Text | None = None
     protocol: Protocol = "TCP"
 
@@ -40,7 +41,7 @@ class Port(Model):
     def _name(cls, value: str | None) -> str | None:
         if value is not None and (len(value) > 15 or not _PORT_NAME.fullmatch(value) or "--" in value):
             raise InvalidInput(
-                "", f'"{value}" is not a port name: at most 15 lower-case letters, digits and "-", with a letter'
+                "", f'{show(value)} is not a port name: at most 15 lower-case letters, digits and "-", with a letter'
             )
         return value
 
@@ -54,7 +55,7 @@ class Port(Model):
 class Expose(Model):
     """Who reaches an exposed port: `private` (in the cluster) or `public` (an Ingress with host and TLS secret)."""
 
-    visibility: Literal["private", "public"]
+    visibility: Annotated[Literal["private", "public"], Field(examples=["private"])]
     host: Text | None = None
     tls_secret: Text | None = None
 
@@ -66,14 +67,14 @@ class Expose(Model):
             if self.visibility == "private" and value is not None:
                 raise InvalidInput(key, "is only for visibility public")
             if value is not None and not naming.is_dns_subdomain(value):
-                raise InvalidInput(key, f'"{value}" is not a DNS name of lower-case letters, digits, "-" and "."')
+                raise InvalidInput(key, f'{show(value)} is not a DNS name of lower-case letters, digits, "-" and "."')
         return self
 
 
 class EgressPort(Model):
     """A destination port of an egress rule."""
 
-    port: Whole
+    port: Annotated[Whole, Field(examples=[8080])]
     protocol: Protocol = "TCP"
 
     @field_validator("port")
@@ -91,7 +92,7 @@ class EgressRule(Model):
         ports: destination ports; empty means all.
     """
 
-    cidr: Text
+    cidr: Annotated[Text, Field(examples=["10.20.0.0/16"])]
     except_cidrs: tuple[Text, ...] = ()
     ports: tuple[EgressPort, ...] = ()
 
@@ -101,7 +102,7 @@ class EgressRule(Model):
         for index, text in enumerate(self.except_cidrs):
             inner = check_cidr(text, f"exceptCidrs[{index}]")
             if inner.version != outer.version or not inner.subnet_of(outer) or inner == outer:  # type: ignore[arg-type]
-                raise InvalidInput(f"exceptCidrs[{index}]", f'"{text}" is not inside {self.cidr}')
+                raise InvalidInput(f"exceptCidrs[{index}]", f"{show(text)} is not inside {self.cidr}")
         return self
 
 
@@ -111,16 +112,16 @@ def check_cidr(text: object, field: str) -> ipaddress.IPv4Network | ipaddress.IP
     Raises:
         InvalidInput: with the right spelling when only host bits are set.
     """
-    if not isinstance(text, str) or "/" not in text:
-        raise InvalidInput(field, f"{text!r} is not an address range such as 10.20.0.0/16")
+    if not isinstance(text, str) or "/" not in text or "%" in text:
+        raise InvalidInput(field, f"{show(text)} is not an address range such as 10.20.0.0/16")
     try:
         return ipaddress.ip_network(text)
     except ValueError:
         try:
             fixed = ipaddress.ip_network(text, strict=False)
         except ValueError:
-            raise InvalidInput(field, f'"{text}" is not an address range such as 10.20.0.0/16') from None
-        raise InvalidInput(field, f'"{text}" has bits set after the prefix: write {fixed}') from None
+            raise InvalidInput(field, f"{show(text)} is not an address range such as 10.20.0.0/16") from None
+        raise InvalidInput(field, f"{show(text)} has bits set after the prefix: write {fixed}") from None
 
 
 def check_unique(ports: tuple[Port, ...], field: str) -> None:

@@ -11,6 +11,7 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from sandbox_components.errors import InvalidInput
+from sandbox_components.spec.shown import show
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2}))?")
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
@@ -30,14 +31,14 @@ def cpu(value: object, field: str) -> str:
     number, suffix = _split(text)
     if number is None or suffix not in ("", "m"):
         raise InvalidInput(
-            field, f'"{text}" is not an amount of CPU: accepted are cores (2, 0.5) or thousandths (500m)'
+            field, f"{show(text)} is not an amount of CPU: accepted are cores (2, 0.5) or thousandths (500m)"
         )
     millis = number if suffix == "m" else number * 1000
     _positive(millis, text, field)
     if millis != millis.to_integral_value():
-        raise InvalidInput(field, f'"{text}" is finer than 1m, the smallest amount of CPU')
+        raise InvalidInput(field, f"{show(text)} is finer than 1m, the smallest amount of CPU")
     if millis > 10_000_000:
-        raise InvalidInput(field, f'"{text}" is more CPU than any node has (at most 10000 cores)')
+        raise InvalidInput(field, f"{show(text)} is more CPU than any node has (at most 10000 cores)")
     whole = int(millis)
     return f"{whole // 1000}" if whole % 1000 == 0 else f"{whole}m"
 
@@ -50,7 +51,7 @@ def memory(value: object, field: str) -> str:
     """
     number = _bytes(value, field, "512Mi or 2Gi")
     if number < _SMALLEST_MEMORY:
-        raise InvalidInput(field, f'"{value}" is less than a container can start with: at least 4Mi is accepted')
+        raise InvalidInput(field, f"{show(value)} is less than a container can start with: at least 4Mi is accepted")
     return _print_bytes(number)
 
 
@@ -62,7 +63,7 @@ def storage(value: object, field: str) -> str:
     """
     number = _bytes(value, field, "10Gi or 50Gi")
     if number < 1024**2:
-        raise InvalidInput(field, f'"{value}" is too small for a disk: at least 1Mi is accepted')
+        raise InvalidInput(field, f"{show(value)} is too small for a disk: at least 1Mi is accepted")
     return _print_bytes(number)
 
 
@@ -77,9 +78,13 @@ def as_number(canonical: str) -> Decimal:
 
 
 def _text(value: object, field: str, examples: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InvalidInput(field, f"{value!r} is not a quantity: accepted is a string such as {examples}")
-    text = f"{value:f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (1e999, -1e999):
+        raise InvalidInput(field, f"{show(value)} is not a quantity: accepted is a string such as {examples}")
+    if not isinstance(value, str):
+        if abs(value) >= 10**20:
+            raise InvalidInput(field, f"{show(value)} is not a quantity: accepted is a string such as {examples}")
+        return f"{Decimal(repr(value)).normalize():f}" if value == value else "nan"
+    text = value
     if not text.strip():
         raise InvalidInput(field, f"is blank: accepted is a quantity such as {examples}")
     return text
@@ -109,31 +114,31 @@ def _bytes(value: object, field: str, examples: str) -> int:
     number, suffix = _split(text)
     if number is None:
         _positive(Decimal(-1) if text.lstrip().startswith("-") else Decimal(1), text, field)
-        raise InvalidInput(field, f'"{text}" is not a quantity: accepted is a number of bytes such as {examples}')
+        raise InvalidInput(field, f"{show(text)} is not a quantity: accepted is a number of bytes such as {examples}")
     if suffix == "m":
         raise InvalidInput(
             field,
-            f'"{text}" means thousandths of a byte: write {number}Mi or {number}M',
+            f"{show(text)} means thousandths of a byte: write {number}Mi or {number}M",
             suggestions=[f"{number}Mi", f"{number}M"],
         )
     if suffix and suffix not in _BINARY and suffix not in _DECIMAL:
         unit = suffix[0].upper()
         if unit in "KMGTPE" and suffix[1:].lower() in ("", "b", "i", "ib"):
             good = [f"{number}{'k' if unit == 'K' else unit}", f"{number}{unit}i"]
-            raise InvalidInput(field, f'"{text}" is not a quantity: write {good[0]} or {good[1]}', suggestions=good)
-        raise InvalidInput(field, f'"{text}" has an unknown unit "{suffix}": accepted are Ki Mi Gi Ti and k M G T')
+            raise InvalidInput(field, f"{show(text)} is not a quantity: write {good[0]} or {good[1]}", suggestions=good)
+        raise InvalidInput(field, f'{show(text)} has an unknown unit "{suffix}": accepted are Ki Mi Gi Ti and k M G T')
     total = number * _factor(suffix)
     _positive(total, text, field)
     if total != total.to_integral_value():
-        raise InvalidInput(field, f'"{text}" is not a whole number of bytes')
+        raise InvalidInput(field, f"{show(text)} is not a whole number of bytes")
     if total > _LARGEST:
-        raise InvalidInput(field, f'"{text}" is more than Kubernetes can count (8Ei)')
+        raise InvalidInput(field, f"{show(text)} is more than Kubernetes can count (8Ei)")
     return int(total)
 
 
 def _positive(number: Decimal, text: str, field: str) -> None:
     if number <= 0:
-        raise InvalidInput(field, f'"{text}" is not more than zero')
+        raise InvalidInput(field, f"{show(text)} is not more than zero")
 
 
 def _print_bytes(number: int) -> str:

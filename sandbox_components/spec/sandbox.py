@@ -14,6 +14,7 @@ from sandbox_components.spec.health import NO_HEALTH_CHECK, HealthCheck
 from sandbox_components.spec.image import Image
 from sandbox_components.spec.network import EgressRule, Expose, Port
 from sandbox_components.spec.reading import Flag, Model, Text, Whole, read, unknown_key
+from sandbox_components.spec.shown import in_quotes, show
 from sandbox_components.spec.workspace import Deletion, Workspace, from_extensions
 
 NOT_YET = ("inference", "spendingLimits", "org", "user", "agent", "expiresAt")
@@ -59,7 +60,7 @@ def _env(value: object) -> object:
         raise ValueError("is not a mapping of names to strings")
     for key, text in value.items():
         if not isinstance(key, str):
-            raise InvalidInput("", f"the name {key!r} is not a string")
+            raise InvalidInput("", f"the name {show(key)} is not a string{in_quotes(key)}")
         check_env_name(key)
         if not isinstance(text, str):
             raise InvalidInput(key, f"is not a string but of type {type(text).__name__}: write it in quotes")
@@ -70,8 +71,8 @@ def _env(value: object) -> object:
 class Resources(Model):
     """CPU and memory, as Kubernetes quantities: `500m`, `0.5`, `2`; `512Mi`, `2Gi`."""
 
-    cpu: str
-    memory: str
+    cpu: Annotated[str, Field(examples=["500m"])]
+    memory: Annotated[str, Field(examples=["2Gi"])]
 
     @field_validator("cpu", mode="before")
     @classmethod
@@ -131,14 +132,14 @@ class SandboxSpec(Model):
     @classmethod
     def _egress(cls, value: object) -> object:
         if isinstance(value, str) and value not in ("internet", "none"):
-            raise InvalidInput("", f'"{value}" is neither "internet" nor "none" nor a list of rules')
+            raise InvalidInput("", f'{show(value)} is neither "internet" nor "none" nor a list of rules')
         if isinstance(value, list | tuple):
             return tuple(
                 one if isinstance(one, EgressRule) else read(EgressRule, one, f"[{index}]")
                 for index, one in enumerate(value)
             )
         if not isinstance(value, str):
-            raise InvalidInput("", 'is neither "internet" nor "none" nor a list of rules')
+            raise InvalidInput("", f'{show(value)} is neither "internet" nor "none" nor a list of rules')
         return value
 
     @field_validator("entrypoint", mode="before")
@@ -156,8 +157,8 @@ class SandboxSpec(Model):
         found = {}
         for key, one in value.items():
             text = str(key)
-            if isinstance(key, bool) or not text.isascii() or not text.isdigit():
-                raise InvalidInput(text, f'"{text}" is not a port number')
+            if isinstance(key, bool) or not re.fullmatch("[0-9]{1,5}", text):
+                raise InvalidInput("", f"{show(text)} is not a port number")
             found[int(text)] = one
         return found
 
@@ -188,7 +189,7 @@ class SandboxSpec(Model):
         for key, names in scheduling_of:
             for name in names:
                 if name is not None and not naming.is_dns_subdomain(name):
-                    raise InvalidInput(key, f'"{name}" is not the name of a Kubernetes object')
+                    raise InvalidInput(key, f"{show(name)} is not the name of a Kubernetes object")
         try:
             scheduling.check_node_selector(self.node_selector)
         except InvalidInput as error:
@@ -240,9 +241,11 @@ def read_sandbox(data: object, field: str = "") -> SandboxSpec:
         extensions = values.pop("extensions")
         if extensions is not None:
             values["workspace"] = from_extensions(extensions, f"{prefix}extensions")
-    if "volumes" in values:
+    if values.get("volumes") is None:
+        values.pop("volumes", None)
+    else:
         values["workspace"] = _one_volume(values.pop("volumes"), f"{prefix}volumes")
-    elif isinstance(values.get("workspace"), Mapping):
+    if isinstance(values.get("workspace"), Mapping):
         values["workspace"] = read(Workspace, values["workspace"], f"{prefix}workspace")
     if isinstance(values.get("image"), str):
         values["image"] = {"uri": values["image"]}
@@ -254,8 +257,6 @@ def read_sandbox(data: object, field: str = "") -> SandboxSpec:
 
 
 def _one_volume(volumes: object, field: str) -> Workspace | None:
-    if volumes is None:
-        return None
     if not isinstance(volumes, list | tuple):
         raise InvalidInput(field, "is not a list: write - mountPath: /data")
     if len(volumes) > 1:

@@ -10,6 +10,7 @@ from pydantic import field_validator, model_validator
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import naming, quantity
 from sandbox_components.spec.reading import Model, Text
+from sandbox_components.spec.shown import show
 
 DEFAULT_MOUNT_PATH = "/workspace"
 DEFAULT_SIZE = "10Gi"
@@ -26,15 +27,15 @@ def check_mount_path(path: str, field: str = "") -> str:
         InvalidInput: with the reason.
     """
     if not path.startswith("/"):
-        raise InvalidInput(field, f'"{path}" is not absolute: it must begin with "/", such as /data')
+        raise InvalidInput(field, f'{show(path)} is not absolute: it must begin with "/", such as /data')
     if any(ord(c) < 32 for c in path) or ":" in path or len(path) > 512:
-        raise InvalidInput(field, f'{path[:60]!r} is not a mount path: no ":", no control characters, at most 512 long')
+        raise InvalidInput(field, f'{show(path)} is not a mount path: no ":", no control characters, at most 512 long')
     plain = posixpath.normpath(path).replace("//", "/")
     if ".." in path.split("/") or (plain != path.rstrip("/").replace("//", "/") and path != "/"):
-        raise InvalidInput(field, f'"{path}" is not plain: write {plain}')
+        raise InvalidInput(field, f"{show(path)} is not plain: write {plain}")
     if plain in _SYSTEM_PATHS or plain.startswith(("/proc/", "/sys/", "/dev/")):
         raise InvalidInput(
-            field, f'"{path}" would hide the system\'s own files: take a folder such as /data or /workspace'
+            field, f"{show(path)} would hide the system's own files: take a folder such as /data or /workspace"
         )
     return plain
 
@@ -71,7 +72,7 @@ class Workspace(Model):
     def _object_name(cls, value: str | None) -> str | None:
         if value is not None and not naming.is_dns_subdomain(value):
             raise InvalidInput(
-                "", f'"{value}" is not the name of a Kubernetes object: lower-case letters, digits, "-", "."'
+                "", f'{show(value)} is not the name of a Kubernetes object: lower-case letters, digits, "-", "."'
             )
         return value
 
@@ -103,7 +104,7 @@ def from_extensions(extensions: object, field: str) -> Workspace | None:
 
     found = read(Extensions, extensions, field)
     if found.persistence not in ("true", "false"):
-        raise InvalidInput(f"{field}.persistence", f'"{found.persistence}" is neither "true" nor "false"')
+        raise InvalidInput(f"{field}.persistence", f'{show(found.persistence)} is neither "true" nor "false"')
     if found.persistence == "false":
         return None
     for key, value in (("storageClass", found.storage_class), ("storageSize", found.storage_size)):
@@ -113,5 +114,5 @@ def from_extensions(extensions: object, field: str) -> Workspace | None:
             raise InvalidInput(f"{field}.{key}", 'is blank: persistence "true" needs it')
     quantity.storage(found.storage_size, f"{field}.storageSize")
     if found.storage_class is not None and not naming.is_dns_subdomain(found.storage_class):
-        raise InvalidInput(f"{field}.storageClass", f'"{found.storage_class}" is not the name of a StorageClass')
+        raise InvalidInput(f"{field}.storageClass", f"{show(found.storage_class)} is not the name of a StorageClass")
     return Workspace(size=found.storage_size, storage_class=found.storage_class)
