@@ -1,0 +1,188 @@
+"""The one routine behind every verb that edits: lock, draft, plan, ask, replace the file, update, tell.
+
+The plan is the engine's own preview of the draft. Only then the file is replaced, and the update runs on literal
+targets: the sandbox, what lies below it, and any parent or dependency that isn't there yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sandbox_components.errors import ConfirmationNeeded, Declined, InvalidInput, Refused, SandboxError
+from sandbox_components.operations.config_file import SECRET_ENV, Draft, Edit, locked
+from sandbox_components.operations.engine import Engine, Report
+from sandbox_components.operations.plan import CLAIM, Step
+
+Ask = Callable[["Change"], bool | None]
+"""Shows a plan and returns the user's yes or no; None where nobody can be asked."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a verb did, or would do, to one sandbox.
+
+    Attributes:
+        outcome: `created`, `updated`, `deleted`, `unchanged`, `edited` (config only) or `planned` (dry run).
+        restarts: whether the pod template changes, so that a running agent restarts.
+        steps: the engine's operations.
+        deletes_disk: names of the claims that are deleted with their data.
+        is_new: the StatefulSet is made by it.
+    """
+
+    name: str
+    outcome: str
+    restarts: bool = False
+    is_new: bool = False
+    steps: tuple[Step, ...] = ()
+    deletes_disk: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One edit of one sandbox.
+
+    Attributes:
+        edit: changes the config; raises InvalidInput before anything is written.
+        done: what to call it when it is done.
+        secrets: variables to encrypt into `secretEnv`.
+        deletes: the sandbox is to go.
+    """
+
+    name: str
+    edit: Edit
+    done: str
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    deletes: bool = False
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How far a verb goes: `edit_only` leaves the update to the user, `dry_run` changes nothing."""
+
+    edit_only: bool = False
+    dry_run: bool = False
+
+
+def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Report) -> Change:
+    """Carry out an edit.
+
+    Args:
+        engine: of the stack.
+        request: what to edit.
+        mode: how far to go.
+        ask: shows the plan.
+        report: gets progress.
+
+    Raises:
+        InvalidInput: the edit is wrong; nothing was changed.
+        ConfirmationNeeded: nobody can be asked.
+        Declined: the answer was no; nothing was changed.
+        SandboxError: plan or update failed.
+    """
+    path = engine.project.config_file(engine.stack)
+    with locked(path, report=report) as file:
+        draft = file.draft(request.edit)
+        try:
+            for key, value in request.secrets.items():
+                engine.set_secret(draft.path, f'["{SECRET_ENV}"]["{request.name}"]["{key}"]', value)
+            if mode.edit_only and not mode.dry_run:
+                draft.accept()
+                return Change(request.name, "edited" if draft.is_changed else "unchanged")
+            return _planned(engine, request, mode, draft, ask, report)
+        finally:
+            draft.close()
+
+
+def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: Ask, report: Report) -> Change:
+    report("planning")
+    plan = engine.preview(draft.path, ignore_protect=request.deletes)
+    own = plan.of_sandbox(request.name)
+    needed = plan.needed_for(own)
+    if request.deletes:
+        _check_deletion(request.name, own, plan.knows(request.name), engine)
+    else:
+        _check_disk(request.name, own)
+    planned = Change(
+        name=request.name,
+        outcome="planned",
+        restarts=any(step.restarts for step in own),
+        is_new=any(step.type.endswith("StatefulSet") and step.operation == "create" for step in own),
+        steps=needed,
+        deletes_disk=tuple(step.name for step in own if step.type == CLAIM and "delete" in step.operation),
+    )
+    if mode.dry_run:
+        return planned
+    if own:
+        answer = ask(planned)
+        if answer is None:
+            raise ConfirmationNeeded(
+                "the plan needs a yes, and there is no terminal to ask on", suggestions=["run it again with -y"]
+            )
+        if not answer:
+            raise Declined("declined, nothing was changed")
+    was_edited = draft.is_changed
+    draft.accept()
+    if not own:
+        return Change(request.name, "edited" if was_edited else "unchanged")
+    try:
+        engine.up(
+            list(dict.fromkeys(step.urn for step in needed)),
+            message=f"sandbox {request.done.removesuffix('d')} {request.name}",
+            ignore_protect=request.deletes,
+            report=report,
+        )
+    except SandboxError as error:
+        file = engine.project.config_file(engine.stack)
+        told = f"{file.name} stays edited; when the cause is gone: pulumi up --stack {engine.stack}"
+        error.suggestions = (*error.suggestions, told)
+        raise
+    return Change(
+        request.name,
+        request.done,
+        planned.restarts,
+        planned.is_new,
+        planned.steps,
+        planned.deletes_disk,
+    )
+
+
+def _check_disk(name: str, own: tuple[Step, ...]) -> None:
+    """Refuse what would lose the disk on the side of a change that isn't a deletion."""
+    for step in own:
+        if step.type == CLAIM and ("delete" in step.operation or "replace" in step.operation):
+            raise Refused(
+                f"{name}: this would delete the claim {step.name} and all that is on it",
+                suggestions=[
+                    "keep class, volume and claimName as they are; size may grow",
+                    f"to start over with an empty disk: sandbox delete {name}, then sandbox create {name}",
+                ],
+                code="disk_would_be_lost",
+            )
+
+
+def _check_deletion(name: str, own: tuple[Step, ...], is_known: bool, engine: Engine) -> None:
+    if not own and is_known:
+        raise declared_in_program(name, engine)
+    other = [step for step in own if "delete" not in step.operation]
+    if other:
+        raise Refused(
+            f"{name}: the plan does more than delete ({other[0].operation} {other[0].urn})",
+            suggestions=[f"pulumi preview --stack {engine.stack}"],
+        )
+    guarded = [step for step in own if step.is_protected and step.type != CLAIM]
+    if guarded:
+        raise Refused(
+            f"{name}: {guarded[0].name} ({guarded[0].type}) is protected by the program, not only the disk",
+            suggestions=["take the protection out of the program first"],
+        )
+
+
+def declared_in_program(name: str, engine: Engine) -> InvalidInput:
+    """Return the error for a sandbox that stack config doesn't declare but the program does."""
+    return InvalidInput(
+        "NAME",
+        f'"{name}" is declared in the program ({engine.project.root / engine.project.main}), not in stack config: '
+        "change its arguments there",
+        suggestions=[f"pulumi up --stack {engine.stack}"],
+    )

@@ -1,0 +1,171 @@
+"""The one way a stack's config file is edited: under a lock, comments kept, replaced in one step.
+
+A plan is made from a draft beside it, so a declined plan, a crash or a kill leaves the file as it was, byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import io
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import YAMLError
+
+from sandbox_components.errors import InvalidInput, SandboxError, TimedOut
+from sandbox_components.operations.project import CONFIG
+
+Edit = Callable[[CommentedMap], None]
+"""Changes the `config:` mapping in place."""
+
+SANDBOXES = f"{CONFIG}:sandboxes"
+SECRET_ENV = f"{CONFIG}:secretEnv"
+OF_ONE_SANDBOX = (SECRET_ENV, f"{CONFIG}:pins", f"{CONFIG}:pinSecrets", f"{CONFIG}:spendingLimits")
+"""Config keys that map sandbox names to more of what belongs to each."""
+
+
+class ConfigFile:
+    """A stack's config file, locked for one edit."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.before = path.read_bytes() if path.exists() else b""
+
+    def draft(self, edit: Edit) -> Draft:
+        """Return the edited file as a draft; the file itself stays.
+
+        Raises:
+            InvalidInput: the file isn't YAML of a stack config.
+        """
+        yaml = _yaml()
+        try:
+            data = yaml.load(self.before.decode()) if self.before.strip() else CommentedMap()
+        except (UnicodeDecodeError, YAMLError) as error:
+            raise InvalidInput(str(self.path), f"can't be read: {' '.join(str(error).split())}") from None
+        if data is None:
+            data = CommentedMap()
+        if not isinstance(data, CommentedMap):
+            raise InvalidInput(str(self.path), "is not a mapping")
+        if not isinstance(data.get("config"), CommentedMap):
+            if data.get("config") is not None:
+                raise InvalidInput(f"{self.path}: config", "is not a mapping")
+            data.insert(0, "config", CommentedMap())
+        plain = _dumped(yaml, data)
+        edit(data["config"])
+        after = _dumped(yaml, data)
+        return Draft(self, self.before if after == plain and self.before else after)
+
+
+class Draft:
+    """An edited copy of the config file, in a folder of its own that only this user can read."""
+
+    def __init__(self, file: ConfigFile, content: bytes) -> None:
+        self._file = file
+        self._folder = tempfile.TemporaryDirectory(prefix="sandbox-config-")
+        self.path = Path(self._folder.name, file.path.name)
+        self.path.write_bytes(content)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether accepting it would change the file."""
+        return self.path.read_bytes() != self._file.before
+
+    def accept(self) -> None:
+        """Put the draft in the file's place, in one step.
+
+        Raises:
+            SandboxError: somebody else has changed the file meanwhile; it stays as they left it.
+        """
+        target = self._file.path
+        now = target.read_bytes() if target.exists() else b""
+        if now != self._file.before:
+            raise SandboxError(
+                f"{target} was changed by somebody else meanwhile, so it was left alone",
+                suggestions=["run the command again"],
+            )
+        if not self.is_changed:
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(self.path.read_bytes())
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(name).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def close(self) -> None:
+        """Remove the draft."""
+        self._folder.cleanup()
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, report: Callable[[str], None], timeout_seconds: float = 600) -> Iterator[ConfigFile]:
+    """Hold the config file of a stack against other `sandbox` commands; waits for its turn.
+
+    The lock lies outside the checkout, and ends with the process that holds it, however that ends.
+
+    Raises:
+        TimedOut: another command holds it for longer than `timeout_seconds`.
+    """
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir(), f"sandbox-components-locks-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with (folder / digest).open("a+") as lock:
+        deadline, told = time.monotonic() + timeout_seconds, False
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                lock.seek(0)
+                holder = lock.read().strip() or "unknown"
+                if not told:
+                    report(f"waiting for another sandbox command on this stack (pid {holder})")
+                    told = True
+                if time.monotonic() > deadline:
+                    raise TimedOut(
+                        f"another sandbox command (pid {holder}) still works on {path.name}",
+                        suggestions=[f"ps -fp {holder}"],
+                    ) from None
+                time.sleep(0.2)
+        lock.seek(0)
+        lock.truncate()
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield ConfigFile(path)
+
+
+def plain(value: Any) -> Any:
+    """Return a part of the loaded file as plain dicts and lists."""
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return value
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 10**6
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    return yaml
+
+
+def _dumped(yaml: YAML, data: CommentedMap) -> bytes:
+    stream = io.StringIO()
+    yaml.dump(data, stream)
+    return stream.getvalue().encode()

@@ -1,0 +1,172 @@
+"""Create, update and delete sandboxes that stack config declares: the edits, each checked before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.scalarstring import LiteralScalarString
+
+from sandbox_components.errors import InvalidInput, NotFound
+from sandbox_components.operations.config_file import OF_ONE_SANDBOX, SANDBOXES, SECRET_ENV, Edit, plain
+from sandbox_components.spec import naming, revision
+from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, check_text, read_sandbox
+
+Entry = dict[str, Any]
+Renew = Callable[[Entry], Entry]
+"""Returns the new form of a sandbox's entry in the config."""
+
+
+def create(name: str, entry: Entry, secrets: Mapping[str, str], door: str) -> Edit:
+    """Return the edit that declares a new sandbox; the same one once more is no change.
+
+    Args:
+        name: of the sandbox.
+        entry: its config.
+        secrets: variables for `secretEnv`.
+        door: path that errors are put below.
+
+    Raises:
+        InvalidInput: at once, if entry or secrets are wrong.
+    """
+    naming.check_name(name, "NAME")
+    check(entry, secrets, door)
+
+    def edit(config: CommentedMap) -> None:
+        declared = _sandboxes(config)
+        if name in declared:
+            if read_sandbox(plain(declared[name]), f"{SANDBOXES}.{name}") == read_sandbox(entry, door):
+                return
+            raise InvalidInput(
+                "NAME",
+                f'"{name}" is declared already, with other values',
+                suggestions=[f"sandbox update {name} ...", f"sandbox delete {name}"],
+            )
+        declared[name] = _commented(entry)
+
+    return edit
+
+
+def update(name: str, renew: Renew, secrets: Mapping[str, str], dropped: set[str], door: str) -> Edit:
+    """Return the edit that changes a declared sandbox.
+
+    Args:
+        name: of the sandbox.
+        renew: makes the new entry out of the old one.
+        secrets: variables to set in `secretEnv`.
+        dropped: secret variables to take out.
+        door: path that errors are put below.
+    """
+    naming.check_name(name, "NAME")
+
+    def edit(config: CommentedMap) -> None:
+        declared = _sandboxes(config)
+        if name not in declared:
+            raise not_declared(name, declared)
+        old = plain(declared[name])
+        new = renew(dict(old))
+        kept = {key: "" for key in plain(config.get(SECRET_ENV) or {}).get(name, {}) if key not in dropped}
+        check(new, {**kept, **secrets}, door)
+        _merge(declared[name], new)
+        _drop_secrets(config, name, dropped - set(secrets))
+
+    return edit
+
+
+def delete(name: str) -> Edit:
+    """Return the edit that takes a sandbox and all that belongs to it out of the config; absent is no change."""
+    naming.check_name(name, "NAME")
+
+    def edit(config: CommentedMap) -> None:
+        _sandboxes(config).pop(name, None)
+        for key in OF_ONE_SANDBOX:
+            found = config.get(key)
+            if isinstance(found, CommentedMap) and name in found:
+                del found[name]
+                if not found:
+                    del config[key]
+
+    return edit
+
+
+def check(entry: Entry, secrets: Mapping[str, str], door: str) -> SandboxSpec:
+    """Check an entry with its secret variables as the component would.
+
+    Raises:
+        InvalidInput: for the first thing that is wrong.
+    """
+    spec = read_sandbox(entry, door)
+    for key, value in secrets.items():
+        check_env_name(key, f"--secret-env {key}")
+        check_text(value, f"--secret-env {key}")
+        if key in spec.env:
+            raise InvalidInput(f"--secret-env {key}", "stands in env too: take it out there first")
+    revision.check_size(spec, sorted(secrets), door)
+    return spec
+
+
+def not_declared(name: str, declared: Mapping[str, Any]) -> NotFound:
+    """Return the error for a name that the stack's config doesn't have."""
+    import difflib
+
+    near = difflib.get_close_matches(name, list(declared), n=1)
+    hints = [f"did you mean {near[0]}?"] if near else []
+    return NotFound(
+        f'there is no sandbox "{name}" in the stack\'s config',
+        suggestions=[*hints, "sandbox list", f"sandbox create {name} ..."],
+    )
+
+
+def _sandboxes(config: CommentedMap) -> CommentedMap:
+    found = config.get(SANDBOXES)
+    if found is None:
+        config[SANDBOXES] = found = CommentedMap()
+    if not isinstance(found, CommentedMap):
+        raise InvalidInput(SANDBOXES, "is not a mapping of names to sandboxes")
+    return found
+
+
+def _drop_secrets(config: CommentedMap, name: str, dropped: set[str]) -> None:
+    mine = (config.get(SECRET_ENV) or {}).get(name)
+    if not isinstance(mine, CommentedMap):
+        return
+    for key in dropped:
+        mine.pop(key, None)
+    if not mine:
+        del config[SECRET_ENV][name]
+        if not config[SECRET_ENV]:
+            del config[SECRET_ENV]
+
+
+def _merge(old: CommentedMap, new: Mapping[str, Any]) -> None:
+    """Make `old` equal to `new`, leaving comments and order of what doesn't change."""
+    for key in [key for key in old if key not in new]:
+        del old[key]
+    for key, value in new.items():
+        if isinstance(old.get(key), CommentedMap) and isinstance(value, Mapping):
+            _merge(old[key], value)
+        elif key not in old or plain(old[key]) != value:
+            old[key] = _commented(value)
+
+
+def _commented(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return CommentedMap((key, _commented(one)) for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return [_commented(one) for one in value]
+    if (
+        isinstance(value, str)
+        and "\n" in value
+        and value.strip()
+        and "\t" not in value
+        and value.isprintable() is False
+    ):
+        return LiteralScalarString(value) if _is_literal(value) else value
+    return value
+
+
+def _is_literal(text: str) -> bool:
+    """Whether a YAML literal block gives back exactly this text: no odd characters, no trailing blanks."""
+    lines = text.split("\n")
+    return all(line.isprintable() and line == line.rstrip() for line in lines) and not text.startswith((" ", "\n"))

@@ -1,0 +1,196 @@
+"""Runs the real Pulumi engine by its own command, and turns what it says into plans, progress and errors of ours.
+
+The command rather than the Automation API: that one selects stacks on the side, puts secrets on command lines and
+costs a second of imports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.operations.plan import Plan
+from sandbox_components.operations.project import Project
+
+Report = Callable[[str], None]
+"""Called with a line of progress."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The Pulumi engine on one stack."""
+
+    project: Project
+    stack: str
+
+    def preview(self, config_file: Path | None = None, *, ignore_protect: bool = False) -> Plan:
+        """Return what `pulumi up` would do with the given config file.
+
+        Raises:
+            SandboxError: the preview failed; the message is the engine's, told in the words of the command.
+        """
+        arguments = ["preview", "--json", "--show-sames", *_config(config_file)]
+        if ignore_protect:
+            arguments.append("--ignore-protect")
+        done = self._run(arguments)
+        try:
+            data = json.loads(done.stdout)
+        except ValueError:
+            raise self._fault(done.stderr + done.stdout, "preview") from None
+        if done.returncode != 0:
+            raise self._fault(_diagnostics(data) or done.stderr, "preview")
+        return Plan.read(data)
+
+    def up(self, targets: Sequence[str], *, message: str, ignore_protect: bool = False, report: Report) -> None:
+        """Update exactly the given resources.
+
+        Raises:
+            SandboxError: the update failed.
+        """
+        arguments = ["up", "--yes", "--skip-preview", "--json", "--message", message]
+        for urn in targets:
+            arguments += ["--target", urn]
+        if ignore_protect:
+            arguments.append("--ignore-protect")
+        problems: list[str] = []
+        with self._start(arguments) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                _follow(line, problems, report)
+            code = process.wait()
+        if code != 0:
+            raise self._fault("\n".join(problems) or f"pulumi up ended with exit code {code}", "up")
+
+    def set_secret(self, config_file: Path, path: str, value: str) -> None:
+        """Encrypt a value into a config file; it goes by standard input, never through a command line.
+
+        Raises:
+            SandboxError: the stack's secrets provider refused.
+        """
+        arguments = ["config", "set", "--secret", "--path", path, *_config(config_file)]
+        done = self._run(arguments, stdin=value)
+        if done.returncode != 0:
+            raise self._fault(done.stderr or done.stdout, "config set")
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        program = shutil.which("pulumi")
+        if program is None:
+            raise NotFound(
+                "the command pulumi is not on PATH",
+                suggestions=["install Pulumi: https://www.pulumi.com/docs/install/"],
+            )
+        return [program, *arguments, "--stack", self.stack, "--non-interactive", "--color", "never"]
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+
+    def _run(self, arguments: Sequence[str], stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self._command(arguments),
+            cwd=self.project.root,
+            env=self._environment(),
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+
+    def _start(self, arguments: Sequence[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command(arguments),
+            cwd=self.project.root,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+
+    def _fault(self, text: str, verb: str) -> SandboxError:
+        return fault(text, verb, self.stack)
+
+
+def fault(text: str, verb: str, stack: str) -> SandboxError:
+    """Return the error for what the engine said.
+
+    Locks and pending operations of a killed `up` are the user's to clear: holder, age and the exact lines are told,
+    and nothing is cancelled by itself.
+    """
+    text = text.strip()
+    ours = re.search(r"InvalidInput: (?P<message>.+)", text)
+    if ours is not None:
+        return InvalidInput("", ours["message"].strip())
+    if "currently locked by" in text:
+        holder = "; ".join(line.strip() for line in text.splitlines() if "created by" in line) or "unknown"
+        return SandboxError(
+            f"stack {stack} is locked by another update ({holder})",
+            suggestions=[
+                "wait for it to end, and run the command again",
+                f"if that update was killed: pulumi cancel --stack {stack} --yes && pulumi refresh --stack {stack}",
+            ],
+            code="stack_locked",
+        )
+    if "pending operations" in text and "resource" in text:
+        return SandboxError(
+            f"stack {stack} has operations pending from an update that was killed",
+            suggestions=[f"pulumi refresh --stack {stack} --yes", "then run the command again"],
+            code="pending_operations",
+        )
+    if re.search(r"no stack named", text):
+        return NotFound(
+            f'there is no stack "{stack}" in this backend',
+            suggestions=["pulumi stack ls", f"pulumi stack init {stack}"],
+        )
+    if "incorrect passphrase" in text or "passphrase must be set" in text:
+        return SandboxError(
+            f"the secrets of stack {stack} can't be read: wrong or missing passphrase",
+            suggestions=["set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE"],
+            code="passphrase",
+        )
+    kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
+    return kind(f"pulumi {verb} failed: {_shortened(text)}")
+
+
+def _config(file: Path | None) -> list[str]:
+    return [] if file is None else ["--config-file", str(file)]
+
+
+def _diagnostics(data: dict[str, Any]) -> str:
+    found = [str(one.get("message", "")) for one in data.get("diagnostics") or [] if one.get("severity") == "error"]
+    return "\n".join(text.strip() for text in found)
+
+
+def _follow(line: str, problems: list[str], report: Report) -> None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        problems.append(line)
+        return
+    diagnostic = event.get("diagnosticEvent")
+    if diagnostic is not None and diagnostic.get("severity") == "error":
+        problems.append(str(diagnostic.get("message", "")).strip())
+    started, ended = event.get("resourcePreEvent"), event.get("resOutputsEvent")
+    metadata = (started or ended or {}).get("metadata") or {}
+    operation, urn = metadata.get("op"), str(metadata.get("urn", ""))
+    if operation in (None, "same", "read") or "pulumi:pulumi:Stack" in urn or "providers:" in urn:
+        return
+    kind, name = urn.split("::")[-2].rsplit("$", 1)[-1].rsplit(":", 1)[-1], urn.split("::")[-1]
+    word = {"create": "creating", "update": "updating", "delete": "deleting"}.get(operation, operation)
+    if started is not None:
+        report(f"{word} {kind} {name}")
+
+
+def _shortened(text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n  ".join(lines if len(lines) <= 12 else [*lines[:11], "..."])

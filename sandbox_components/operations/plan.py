@@ -1,0 +1,114 @@
+"""A preview, read for one sandbox: which resources are its own, what happens to them, and does the agent restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+COMPONENT = "sandbox-components:index:Sandbox"
+STATEFUL_SET = "kubernetes:apps/v1:StatefulSet"
+CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
+UNCHANGED = ("same", "read", "refresh")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of a preview."""
+
+    operation: str
+    urn: str
+    parent: str
+    depends_on: frozenset[str]
+    fields: tuple[str, ...]
+    is_protected: bool
+
+    @property
+    def type(self) -> str:
+        """The resource's own type token."""
+        return self.urn.split("::")[2].rsplit("$", 1)[-1]
+
+    @property
+    def name(self) -> str:
+        """The resource's Pulumi name."""
+        return self.urn.split("::")[-1]
+
+    @property
+    def changes(self) -> bool:
+        """Whether the operation does anything."""
+        return self.operation not in UNCHANGED
+
+    @property
+    def restarts(self) -> bool:
+        """Whether it changes the pod template of a running sandbox."""
+        if self.type != STATEFUL_SET or not self.changes:
+            return False
+        return self.operation != "update" or any(field.startswith("spec.template") for field in self.fields)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All operations of a preview."""
+
+    steps: tuple[Step, ...]
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> Plan:
+        """Read the answer of `pulumi preview --json --show-sames`."""
+        return Plan(tuple(_step(one) for one in data.get("steps") or []))
+
+    def of_sandbox(self, name: str) -> tuple[Step, ...]:
+        """Return the operations that change the sandbox `name` or what lies below it."""
+        parents = {step.urn: step.parent for step in self.steps}
+        return tuple(step for step in self.steps if step.changes and _is_below(step.urn, name, parents))
+
+    def knows(self, name: str) -> bool:
+        """Tell whether the stack has, or would have, a sandbox of that name."""
+        return any(_is_component(step.urn, name) for step in self.steps)
+
+    def needed_for(self, own: Iterable[Step]) -> tuple[Step, ...]:
+        """Return `own` and every parent or dependency of it that doesn't exist yet."""
+        by_urn = {step.urn: step for step in self.steps}
+        wanted: dict[str, Step] = {}
+        queue = list(own)
+        while queue:
+            step = queue.pop()
+            if step.urn in wanted:
+                continue
+            wanted[step.urn] = step
+            for urn in (step.parent, *step.depends_on):
+                other = by_urn.get(urn)
+                if other is not None and other.operation == "create":
+                    queue.append(other)
+        return tuple(step for step in self.steps if step.urn in wanted)
+
+
+def _is_component(urn: str, name: str) -> bool:
+    parts = urn.split("::")
+    return len(parts) >= 4 and parts[2].rsplit("$", 1)[-1] == COMPONENT and parts[-1] == name
+
+
+def _is_below(urn: str, name: str, parents: Mapping[str, str]) -> bool:
+    seen: set[str] = set()
+    while urn and urn not in seen:
+        if _is_component(urn, name):
+            return True
+        seen.add(urn)
+        urn = parents.get(urn, "")
+    return False
+
+
+def _step(data: Mapping[str, Any]) -> Step:
+    old, new = data.get("oldState") or {}, data.get("newState") or {}
+    state = new or old
+    depends = {*(state.get("dependencies") or [])}
+    for urns in (state.get("propertyDependencies") or {}).values():
+        depends |= set(urns or [])
+    return Step(
+        operation=str(data.get("op")),
+        urn=str(data.get("urn")),
+        parent=str(state.get("parent") or ""),
+        depends_on=frozenset(depends),
+        fields=tuple(data.get("detailedDiff") or ()),
+        is_protected=bool(old.get("protect")),
+    )

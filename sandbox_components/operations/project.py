@@ -1,0 +1,125 @@
+"""Which Pulumi project and stack a verb is about, and where their files are.
+
+The stack is named by the flag, else SANDBOX_STACK, PULUMI_STACK, else the one that `pulumi stack select` chose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox_components.errors import InvalidInput, NotFound
+
+CONFIG = "sandbox-components"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A Pulumi project on disk.
+
+    Attributes:
+        root: the folder of its Pulumi.yaml.
+        name: the project's name.
+        config_folder: where `Pulumi.<stack>.yaml` files are.
+        main: the program's folder or file, below root.
+    """
+
+    root: Path
+    name: str
+    config_folder: Path
+    main: str
+
+    @staticmethod
+    def find(start: Path) -> Project:
+        """Find the project at or above `start`, as `pulumi` does.
+
+        Raises:
+            NotFound: there is none.
+            InvalidInput: its Pulumi.yaml can't be read.
+        """
+        for folder in (start.resolve(), *start.resolve().parents):
+            for ending in ("yaml", "yml", "json"):
+                file = folder / f"Pulumi.{ending}"
+                if file.is_file():
+                    return _read(file)
+        raise NotFound(
+            f'no Pulumi.yaml at or above "{start}"',
+            suggestions=["cd into the Pulumi project, or name it with -C FOLDER"],
+        )
+
+    def config_file(self, stack: str) -> Path:
+        """The stack's config file; an organisation in the stack's name isn't part of it."""
+        return self.config_folder / f"Pulumi.{stack.rsplit('/', 1)[-1]}.yaml"
+
+    def stack(self, wanted: str | None) -> str:
+        """Return the name of the stack that is meant.
+
+        Raises:
+            InvalidInput: none is named or selected.
+        """
+        for name in (wanted, os.environ.get("SANDBOX_STACK"), os.environ.get("PULUMI_STACK"), self._selected()):
+            if name:
+                return name
+        raise InvalidInput(
+            "--stack",
+            "is missing, and no stack is selected",
+            suggestions=["sandbox ... --stack NAME", "pulumi stack select NAME"],
+        )
+
+    def default_namespace(self, stack: str) -> str:
+        """The namespace of a stack's sandboxes: config `sandbox-components:namespace`, else `PROJECT-STACK`."""
+        found = self.config(stack).get(f"{CONFIG}:namespace")
+        return found if isinstance(found, str) else f"{self.name}-{stack.rsplit('/', 1)[-1]}".lower()
+
+    def config(self, stack: str) -> Mapping[str, Any]:
+        """Return the plain part of the stack's config; empty if it has none.
+
+        Raises:
+            InvalidInput: the file can't be read as YAML.
+        """
+        file = self.config_file(stack)
+        try:
+            data = yaml.safe_load(file.read_text())
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InvalidInput(str(file), f"can't be read: {' '.join(str(error).split())}") from None
+        config = data.get("config") if isinstance(data, dict) else None
+        return config if isinstance(config, dict) else {}
+
+    def _selected(self) -> str | None:
+        """Read Pulumi's own note of the selected stack (a file by project and folder), without starting it."""
+        home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+        for ending in ("yaml", "yml", "json"):
+            path = str(self.root / f"Pulumi.{ending}")
+            digest = hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()
+            note = home / "workspaces" / f"{self.name}-{digest}-workspace.json"
+            try:
+                found = json.loads(note.read_text()).get("stack")
+            except (OSError, ValueError):
+                continue
+            return found if isinstance(found, str) else None
+        return None
+
+
+def _read(file: Path) -> Project:
+    try:
+        data = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidInput(str(file), f"can't be read: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("name"), str):
+        raise InvalidInput(str(file), "is not a Pulumi project: it has no name")
+    folder = data.get("stackConfigDir") or (data.get("config") if isinstance(data.get("config"), str) else None)
+    return Project(
+        root=file.parent,
+        name=data["name"],
+        config_folder=file.parent / (folder or "."),
+        main=str(data.get("main") or "."),
+    )
