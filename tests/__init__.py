@@ -1,0 +1,1 @@
+"""Tests: they mirror the package; `harness` is what the engine, node and bench tiers stand on."""

@@ -1,0 +1,1 @@
+"""The components against Pulumi mocks: what is registered, with which inputs and options."""

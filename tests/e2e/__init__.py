@@ -1,0 +1,1 @@
+"""The real node: containers, volumes, processes that are killed."""

@@ -1,0 +1,1 @@
+"""The real engine, API server and controllers; pods are kwok's."""
