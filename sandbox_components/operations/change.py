@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sandbox_components.errors import ConfirmationNeeded, Declined, InvalidInput, Refused, SandboxError
+from sandbox_components.errors import ConfirmationNeeded, Declined, InvalidInput, NotFound, Refused, SandboxError
 from sandbox_components.operations.config_file import SECRET_ENV, Draft, Edit, locked
 from sandbox_components.operations.engine import Engine, Report
 from sandbox_components.operations.plan import CLAIM, Step
@@ -82,7 +82,12 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
     """
     path = engine.project.config_file(engine.stack)
     with locked(path, report=report) as file:
-        draft = file.draft(request.edit)
+        try:
+            draft = file.draft(request.edit)
+        except NotFound:
+            if engine.preview().knows(request.name):
+                raise declared_in_program(request.name, engine) from None
+            raise
         try:
             for key, value in request.secrets.items():
                 engine.set_secret(draft.path, f'["{SECRET_ENV}"]["{request.name}"]["{key}"]', value)

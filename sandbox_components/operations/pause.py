@@ -95,7 +95,7 @@ def _plan(cluster: Cluster, namespace: str, name: str) -> _Plan:
 
 def _note(cluster: Cluster, plan: _Plan, reason: str | None) -> Record:
     """Keep what `describe` shows while there is no pod to ask."""
-    seen: Observation = observe(SandboxSnapshot(plan.statefulset, plan.pod), cluster.now())
+    seen: Observation = observe(SandboxSnapshot(plan.statefulset, plan.pod, is_partial=True), cluster.now())
     last_log_at = None
     if plan.pod is not None and seen.agent_running:
         last_log_at = logs.last_line_at(cluster, seen.namespace, name_of(plan.pod))

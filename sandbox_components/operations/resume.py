@@ -61,7 +61,7 @@ def resume(
     ready = [
         name
         for name, found in statefulsets.items()
-        if name not in paused and observe(SandboxSnapshot(found, pods[name]), cluster.now()).is_ready
+        if name not in paused and observe(SandboxSnapshot(found, pods[name], is_partial=True), cluster.now()).is_ready
     ]
     if dry_run:
         return [Resumed(n, "would resume" if n in paused else "already running") for n in statefulsets]

@@ -1,0 +1,116 @@
+"""What `create`, `update` and `delete` share: flags, showing the plan, asking, waiting, and the answer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sandbox_components.cli.options import Target, output_option, timeout_option
+from sandbox_components.cli.output import print_document
+from sandbox_components.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from sandbox_components.operations.change import Change, Request
+    from sandbox_components.operations.engine import Engine
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WORDS = {"create": "+", "update": "~", "delete": "-"}
+
+
+def changing_options(command: F) -> F:
+    """Add the flags of every verb that edits the stack's config."""
+    options = [
+        click.option("--no-up", is_flag=True, help="Only edit the config; `pulumi up` later."),
+        click.option("--dry-run", is_flag=True, help="Show the plan, change nothing."),
+        click.option("-y", "--yes", is_flag=True, help="Don't ask."),
+        click.option("--wait/--no-wait", default=True, help="Wait until it is done in the cluster (default)."),
+        timeout_option("How long to wait (default 5m and what the health check needs)."),
+        output_option("text", "json", "yaml"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def engine_of(target: Target) -> Engine:
+    """Return the engine on the stack that is meant."""
+    from sandbox_components.operations.engine import Engine
+    from sandbox_components.operations.project import Project
+
+    project = Project.find(Path(target.cwd))
+    return Engine(project, project.stack(target.stack))
+
+
+def carry_out(
+    target: Target,
+    request: Request,
+    *,
+    no_up: bool,
+    dry_run: bool,
+    yes: bool,
+    wait: bool,
+    timeout: timedelta | None,
+    output: str,
+) -> None:
+    """Run the editing routine, wait for the cluster, and print the answer."""
+    from sandbox_components.operations.change import Mode, change
+    from sandbox_components.operations.settle import settle, where
+
+    engine = engine_of(target)
+
+    def ask(planned: Change) -> bool | None:
+        if not target.is_quiet or not yes:
+            show_plan(planned)
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            return None
+        return click.confirm("go on?", err=True)
+
+    with Progress(is_quiet=target.is_quiet) as progress:
+        done = change(
+            engine,
+            request,
+            Mode(edit_only=no_up, dry_run=dry_run),
+            ask=ask,
+            report=lambda line: progress(request.name, line),
+        )
+        if done.outcome == "planned":
+            show_plan(done)
+        place = where(engine, target.namespace)
+        if wait and done.outcome in ("created", "updated", "deleted"):
+            with target.connect() as cluster:
+                settle(cluster, place, done, timeout=timeout, report=progress)
+    if output == "text":
+        click.echo(f"{done.name} {done.outcome}")
+    else:
+        from sandbox_components.views.change import change_document
+
+        print_document(change_document(done, engine.project.name, engine.stack, place), output)
+
+
+def show_plan(planned: Change) -> None:
+    """Print what would happen, in the words of the engine's preview, on stderr."""
+    click.echo(f"plan for {planned.name}:", err=True)
+    for step in planned.steps:
+        sign = _WORDS.get(step.operation, "±" if "replace" in step.operation else "·")
+        kind = step.type.rsplit(":", 1)[-1]
+        fields = f"  [{', '.join(step.fields)}]" if step.operation == "update" and step.fields else ""
+        click.echo(f"  {sign} {kind} {step.name}{fields}", err=True)
+    if not planned.steps:
+        click.echo("  no changes", err=True)
+    elif planned.deletes_disk:
+        for claim in planned.deletes_disk:
+            click.echo(f"  disk: the claim {claim} and all files on it are deleted with the sandbox", err=True)
+    elif planned.is_new:
+        pass
+    elif planned.restarts:
+        click.echo("  restarts the agent (a paused one takes it over at resume); the disk stays", err=True)
+    else:
+        click.echo("  no restart; the disk stays", err=True)

@@ -1,0 +1,234 @@
+"""Flags that declare a sandbox, shared by `create` and `update`, and how they become a config entry."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from sandbox_components.errors import InvalidInput
+
+F = TypeVar("F", bound=Callable[..., Any])
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The flags of one call, as given."""
+
+    file: str | None = None
+    image: str | None = None
+    command: str | None = None
+    entrypoint: tuple[str, ...] = ()
+    cpu: str | None = None
+    memory: str | None = None
+    volume: str | None = None
+    size: str | None = None
+    storage_class: str | None = None
+    health_check: str | None = None
+    port: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    secret_env: tuple[str, ...] = ()
+    label: tuple[str, ...] = ()
+    egress: str | None = None
+    deletion: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def apply(self, entry: Entry) -> Entry:
+        """Return `entry` with the flags put over it; env and labels merge, `KEY-` removes."""
+        from sandbox_components.spec import quantity
+        from sandbox_components.spec.health import health_check_flag
+
+        if self.image is not None:
+            entry["image"] = {"uri": self.image}
+        if self.command is not None and self.entrypoint:
+            raise InvalidInput("--command", "is given beside -- ARG...: one shell line, or exact arguments")
+        if self.command is not None:
+            entry.pop("entrypoint", None)
+            entry["command"] = self.command
+        if self.entrypoint:
+            entry.pop("command", None)
+            entry["entrypoint"] = list(self.entrypoint)
+        limits = dict(entry.get("resourceLimits") or {})
+        if self.cpu is not None:
+            limits["cpu"] = quantity.cpu(self.cpu, "--cpu")
+        if self.memory is not None:
+            limits["memory"] = quantity.memory(self.memory, "--memory")
+        if limits:
+            entry["resourceLimits"] = limits
+        self._apply_volume(entry)
+        if self.health_check is not None:
+            check = health_check_flag(self.health_check)
+            entry.pop("healthCheck", None)
+            if check != {"type": "none"}:
+                entry["healthCheck"] = check
+        if self.port:
+            entry["ports"] = [_port(text) for text in self.port]
+        for key, pairs in (("env", self.env), ("labels", self.label)):
+            merged = _merged(entry.get(key) or {}, pairs, "--env" if key == "env" else "--label")
+            entry.pop(key, None)
+            if merged:
+                entry[key] = merged
+        for key, value in (("egress", self.egress), ("deletion", self.deletion)):
+            if value is not None:
+                entry[key] = value
+        return entry
+
+    def _apply_volume(self, entry: Entry) -> None:
+        given = {"mountPath": self.volume, "size": self.size, "storageClass": self.storage_class}
+        given = {key: value for key, value in given.items() if value is not None}
+        if not given:
+            return
+        volumes = entry.get("volumes") or []
+        if not volumes and "mountPath" not in given:
+            raise InvalidInput(
+                "--volume", "is missing: --size and --storage-class are of the volume, such as --volume /data"
+            )
+        entry["volumes"] = [{**(volumes[0] if volumes else {}), **given}, *volumes[1:]]
+
+    def secrets(self) -> dict[str, str]:
+        """Read the values of `--secret-env`: `KEY` from standard input, `KEY=@FILE` from a file.
+
+        Raises:
+            InvalidInput: two from standard input, or a file that can't be read. Never with a value.
+        """
+        found: dict[str, str] = {}
+        from_stdin = ""
+        for text in self.secret_env:
+            key, equals, source = text.partition("=")
+            if text.endswith("-") and not equals:
+                continue
+            if equals and not source.startswith("@"):
+                raise InvalidInput(
+                    f"--secret-env {key}",
+                    "a value on the command line can be read by others: write KEY (standard input) or KEY=@FILE",
+                )
+            if key in found:
+                raise InvalidInput(f"--secret-env {key}", "is given twice")
+            if equals:
+                found[key] = _file_text(source[1:], f"--secret-env {key}")
+                continue
+            if from_stdin:
+                raise InvalidInput(
+                    f"--secret-env {key}", f"standard input is {from_stdin}'s already: write {key}=@FILE"
+                )
+            from_stdin = key
+            found[key] = _stdin_text(key)
+        return found
+
+    def dropped_secrets(self) -> set[str]:
+        """Secret variables that `KEY-` takes out."""
+        return {text[:-1] for text in self.secret_env if text.endswith("-") and "=" not in text}
+
+
+def read_entry(path: str, name: str) -> Entry:
+    """Read a request file (`-` is standard input) as a config entry; `extensions` becomes a volume.
+
+    Raises:
+        InvalidInput: naming the file and the field.
+    """
+    from sandbox_components.spec.document import load_document
+    from sandbox_components.spec.workspace import from_extensions
+
+    source = "standard input" if path == "-" else path
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput("-f", f"{source} can't be read: {error.strerror}") from None
+    entry = dict(load_document(content, source))
+    named = entry.pop("name", None)
+    if named is not None and named != name:
+        raise InvalidInput("name", f'"{named}" in {source} is not the NAME given, "{name}"')
+    if entry.get("volumes") is None and entry.get("extensions") is not None:
+        workspace = from_extensions(entry.pop("extensions"), f"{source}: extensions")
+        if workspace is not None:
+            entry["volumes"] = [workspace.model_dump(by_alias=True, exclude_none=True)]
+    return entry
+
+
+def declaring_options(command: F) -> F:
+    """Add the flags that declare a sandbox."""
+    options = [
+        click.option("-f", "--file", help="Request in JSON or YAML; - is standard input. Flags go over it."),
+        click.option("--image", help="Image, HOST/PATH:TAG."),
+        click.option("--command", "command_line", help="One shell line; exact arguments go after --."),
+        click.option("--cpu", help="CPU limit: 500m, 0.5, 2."),
+        click.option("--memory", help="Memory limit: 512Mi, 2Gi."),
+        click.option("--volume", metavar="PATH", help="Mount path of the disk that survives."),
+        click.option("--size", help="Size of that disk: 50Gi."),
+        click.option("--storage-class", help="StorageClass of that disk."),
+        click.option(
+            "--health-check",
+            metavar="CHECK",
+            help="none, or path=/healthz,port=8080[,interval=10][,initial-delay=30][,timeout=5][,failures=3].",
+        ),
+        click.option(
+            "--port", multiple=True, metavar="PORT", help="Exposed port, [NAME=]8080[/UDP]; repeatable."
+        ),
+        click.option("--env", multiple=True, metavar="K=V", help="Variable; K- removes it on update; repeatable."),
+        click.option(
+            "--secret-env", multiple=True, metavar="K", help="Secret variable: K from stdin, K=@FILE; K- removes."
+        ),
+        click.option("--label", multiple=True, metavar="K=V", help="Label, restarts nothing; K- removes; repeatable."),
+        click.option("--egress", help="internet or none."),
+        click.option("--deletion", help="protect (default) or delete: what becomes of the disk."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _merged(old: dict[str, str], pairs: Sequence[str], flag: str) -> dict[str, str]:
+    new = dict(old)
+    seen: set[str] = set()
+    for text in pairs:
+        key, equals, value = text.partition("=")
+        if not equals:
+            if not text.endswith("-") or len(text) < 2:
+                raise InvalidInput(flag, f'"{text}" is neither KEY=VALUE nor KEY-')
+            key = text[:-1]
+        if not key:
+            raise InvalidInput(flag, "has no name before the =")
+        if key in seen:
+            raise InvalidInput(flag, f'"{key}" is given twice')
+        seen.add(key)
+        if equals:
+            new[key] = value
+        else:
+            new.pop(key, None)
+    return new
+
+
+def _port(text: str) -> Entry:
+    name, equals, rest = text.rpartition("=")
+    number, slash, protocol = rest.partition("/")
+    if not number.isascii() or not number.isdigit() or (equals and not name):
+        raise InvalidInput("--port", f'"{text}" is not [NAME=]PORT[/UDP]')
+    port: Entry = {"port": int(number)}
+    if name:
+        port["name"] = name
+    if slash:
+        port["protocol"] = protocol.upper()
+    return port
+
+
+def _file_text(path: str, field: str) -> str:
+    try:
+        return Path(path).read_bytes().decode().removesuffix("\n")
+    except OSError as error:
+        raise InvalidInput(field, f"{path} can't be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(field, f"{path} is not UTF-8 text") from None
+
+
+def _stdin_text(key: str) -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt(f"{key}", hide_input=True, err=True))
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"--secret-env {key}", "standard input is not UTF-8 text") from None

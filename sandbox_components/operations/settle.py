@@ -1,0 +1,43 @@
+"""After an update: wait until the cluster has done what the verb promised, with news and with the reason if not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sandbox_components.errors import NotFound
+from sandbox_components.kube.client import Cluster
+from sandbox_components.kube.scaling import wanted_replicas
+from sandbox_components.kube.snapshot import read_statefulset
+from sandbox_components.kube.wait import Report, wait_gone, wait_ready
+from sandbox_components.operations.change import Change
+from sandbox_components.operations.engine import Engine
+
+
+def where(engine: Engine, namespace: str | None) -> str:
+    """Return the namespace that the stack puts its sandboxes into; a flag can't move them."""
+    del namespace
+    return engine.project.default_namespace(engine.stack)
+
+
+def settle(cluster: Cluster, namespace: str, done: Change, *, timeout: timedelta | None, report: Report) -> None:
+    """Wait: created and restarted sandboxes until Ready, deleted ones until the pod is gone.
+
+    A paused sandbox is left alone: what changed is taken over at its resume.
+
+    Raises:
+        Refused: it can't come right; says why.
+        TimedOut: it takes longer; goes on without us.
+    """
+    if done.outcome == "deleted":
+        wait_gone(cluster, namespace, [done.name], timeout=timeout or timedelta(minutes=5), report=report)
+        return
+    if not done.is_new and not done.restarts:
+        return
+    try:
+        statefulset = read_statefulset(cluster, namespace, done.name)
+    except NotFound:
+        return
+    if wanted_replicas(statefulset) == 0:
+        report(done.name, "is paused: the change is taken over at `sandbox resume`")
+        return
+    wait_ready(cluster, namespace, [done.name], timeout=timeout, report=report)
