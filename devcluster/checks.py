@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import socket
 import ssl
@@ -33,16 +34,25 @@ def failure(check: Check, run: Callable[[tuple[str, ...]], str | None]) -> str |
     return run(check.command) if check.command else None
 
 
+@functools.cache
+def _context(authority: str, credentials: tuple[str, str] | None) -> ssl.SSLContext:
+    """Loading keys takes longer than asking; the files don't change while the cluster lives."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if authority:
+        context.load_verify_locations(authority)
+    else:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if credentials:
+        context.load_cert_chain(*credentials)
+    return context
+
+
 def _answer(check: Check) -> str | None:
     parts = urllib.parse.urlsplit(check.url)
     connection: http.client.HTTPConnection
     if parts.scheme == "https":
-        context = ssl.create_default_context(cafile=check.authority or None)
-        if not check.authority:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if check.credentials:
-            context.load_cert_chain(*check.credentials)
+        context = _context(check.authority, check.credentials)
         connection = http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_SECONDS, context=context)
     else:
         connection = http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_SECONDS)

@@ -91,6 +91,8 @@ def components(folder: ClusterFolder, addresses: Addresses, addons: Path) -> tup
     usable = dataclasses.replace(
         registered, holds='"type":"Ready","status":"True"', lacks="node.kubernetes.io/not-ready"
     )
+    # A kubelet that was started again says that it is healthy before it knows its pods, and refuses exec and logs.
+    informed = dataclasses.replace(registered, url=f"https://{addresses.node}:10250/pods", holds='"k8s-app":"kube-dns"')
     dns = _api(folder, "/api/v1/namespaces/kube-system/services/http:kube-dns:ready/proxy/ready")
     account = _api(folder, "/api/v1/namespaces/default/serviceaccounts/default")
     containerd = Check(socket=CONTAINERD_SOCKET)
@@ -123,7 +125,7 @@ def components(folder: ClusterFolder, addresses: Addresses, addons: Path) -> tup
             "kubelet",
             _kubelet(folder, addresses),
             after=(containerd, registry, api_ready),
-            health=(Check(url="http://127.0.0.1:10248/healthz"), usable),
+            health=(Check(url="http://127.0.0.1:10248/healthz"), usable, informed),
         ),
         Component(
             "kube-proxy",
@@ -180,6 +182,9 @@ def _etcd(folder: ClusterFolder) -> tuple[str, ...]:
         "--peer-client-cert-auth",
         f"--peer-trusted-ca-file={pki}/etcd-authority.crt",
         "--log-level=warn",
+        # The only member elects itself; by default it first waits more than a second for others.
+        "--heartbeat-interval=10",
+        "--election-timeout=100",
         # Losing the last second with the machine's power is fine for a cluster to try things on.
         "--unsafe-no-fsync",
     )
@@ -223,6 +228,9 @@ def _controller_manager(folder: ClusterFolder) -> tuple[str, ...]:
         f"--cluster-signing-cert-file={pki}/cluster.crt",
         f"--cluster-signing-key-file={pki}/cluster.key",
         "--use-service-account-credentials",
+        # Held to the default of 20 requests a second it takes six seconds to start its controllers.
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
         "--leader-elect=false",
     )
 

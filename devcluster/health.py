@@ -12,7 +12,7 @@ from devcluster.paths import ClusterFolder
 
 RESTART_LIMIT = 5
 LOG_LINES = 12
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.3
 REPORT_SECONDS = 5.0
 
 Progress = Callable[[str], None]

@@ -82,25 +82,20 @@ def launch(files: ClusterFolder, taken: record.Record) -> None:
     if modprobe := shutil.which("modprobe"):
         # Built into many kernels, a module to be loaded in others.
         subprocess.run([modprobe, "--all", "br_netfilter", "overlay"], capture_output=True, check=False)
-    command = ["unshare", *machine.NAMESPACES, "--kill-child=KILL", "--"]
+    # setsid returns at once: the cluster is nobody's child and outlives whoever started it.
+    command = ["setsid", "--fork", "unshare", *machine.NAMESPACES, "--kill-child=KILL", "--"]
     command += [sys.executable, "-m", processes.SUPERVISOR_MODULE, str(files.root)]
     code = {"PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     with (files.logs / "supervisor.log").open("ab") as log:
-        first = subprocess.Popen(
-            command,
-            cwd="/",
-            env={**os.environ, **code},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + FIRST_PROCESS_SECONDS
-    while (inner := processes.find(files.root).inner) is None:
-        if first.poll() is not None or time.monotonic() > deadline:
+        environment = {**os.environ, **code}
+        subprocess.run(command, cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    began = time.monotonic()
+    while (found := processes.find(files.root)).inner is None:
+        waited = time.monotonic() - began
+        if waited > FIRST_PROCESS_SECONDS or (found.outer is None and waited > 1.0):
             raise ClusterError(f"cluster {files.name} didn't start:\n{health.log_end(files, 'supervisor')}")
         time.sleep(0.02)
-    network.connect(taken.addresses, inner)
+    network.connect(taken.addresses, found.inner)
 
 
 def end_gently(files: ClusterFolder) -> None:

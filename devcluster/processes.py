@@ -45,12 +45,12 @@ def _scan() -> dict[str, ClusterProcesses]:
         if len(arguments) < 4 or arguments[-2] != SUPERVISOR_MODULE or arguments[-3] != "-m":
             continue
         known = found.get(arguments[-1], ClusterProcesses())
-        if Path(arguments[0]).name == "unshare":
+        if len(arguments) == 4:
+            found[arguments[-1]] = ClusterProcesses(known.outer, pid)
+        else:
             # Between fork and exec the inner one still looks like its parent: the older is the outer.
             outer = pid if known.outer is None else min(pid, known.outer)
             found[arguments[-1]] = ClusterProcesses(outer, known.inner)
-        else:
-            found[arguments[-1]] = ClusterProcesses(known.outer, pid)
     return found
 
 

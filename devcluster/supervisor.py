@@ -20,7 +20,7 @@ from devcluster.children import Child, Reaper
 from devcluster.control import Server
 
 RESTART_SECONDS = 1.0
-GATE_SECONDS = 0.1
+GATE_SECONDS = 0.2
 STOP_SECONDS = 10.0
 
 
