@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from devcluster import build, cluster
 from devcluster.cluster import Cluster
@@ -17,6 +18,9 @@ from tests.harness.ground import TOOLS, Ground, on_kwok, on_the_node
 CLUSTER_NAME = "test"
 REAL = ("engine", "node")
 SECONDS = 300
+
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=False, database=None)
+settings.load_profile("ci")
 
 
 def pytest_configure(config: pytest.Config) -> None:

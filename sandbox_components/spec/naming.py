@@ -69,11 +69,10 @@ def check_label(key: object, value: object, field: str = "labels") -> str:
     """
     if not isinstance(key, str):
         raise InvalidInput(field, f"the key {show(key)} is not a string{in_quotes(key)}")
-    prefix, slash, name = key.rpartition("/")
     path = f"{field}.{key}" if len(key) <= 80 else f"{field}.{key[:80]}..."
     if key.startswith((PREFIX, "app.kubernetes.io/")):
         raise InvalidInput(path, "the prefixes sandbox-components/ and app.kubernetes.io/ are ours: use another")
-    if not is_label_text(name, empty=False) or (slash and not is_dns_subdomain(prefix)):
+    if not is_label_key(key):
         raise InvalidInput(
             path,
             f'{show(key)} is not a label key: [DNS name/]name of at most 63 letters, digits, "-", "_" and "."',
@@ -92,6 +91,12 @@ def check_label(key: object, value: object, field: str = "labels") -> str:
 def is_dns_subdomain(name: str) -> bool:
     """Tell whether `name` is a DNS-1123 subdomain, as class, host, secret and namespace-like names are."""
     return len(name) <= 253 and bool(_DNS_SUBDOMAIN.fullmatch(name))
+
+
+def is_label_key(key: str) -> bool:
+    """Tell whether `key` can be a label's key: a name, or a DNS name, a slash and a name."""
+    prefix, slash, name = key.rpartition("/")
+    return is_label_text(name, empty=False) and (not slash or is_dns_subdomain(prefix))
 
 
 def is_label_text(text: str, *, empty: bool) -> bool:

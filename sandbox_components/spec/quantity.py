@@ -29,6 +29,10 @@ def cpu(value: object, field: str) -> str:
     """
     text = _text(value, field, "500m, 0.5 or 2")
     number, suffix = _split(text)
+    if number is None:
+        _not_negative(text, field)
+    if number is not None and suffix == "M":
+        raise InvalidInput(field, f"{show(text)} is millions of cores: write {number}m", suggestions=[f"{number}m"])
     if number is None or suffix not in ("", "m"):
         raise InvalidInput(
             field, f"{show(text)} is not an amount of CPU: accepted are cores (2, 0.5) or thousandths (500m)"
@@ -113,7 +117,7 @@ def _bytes(value: object, field: str, examples: str) -> int:
     text = _text(value, field, examples)
     number, suffix = _split(text)
     if number is None:
-        _positive(Decimal(-1) if text.lstrip().startswith("-") else Decimal(1), text, field)
+        _not_negative(text, field)
         raise InvalidInput(field, f"{show(text)} is not a quantity: accepted is a number of bytes such as {examples}")
     if suffix == "m":
         raise InvalidInput(
@@ -122,8 +126,8 @@ def _bytes(value: object, field: str, examples: str) -> int:
             suggestions=[f"{number}Mi", f"{number}M"],
         )
     if suffix and suffix not in _BINARY and suffix not in _DECIMAL:
-        unit = suffix[0].upper()
-        if unit in "KMGTPE" and suffix[1:].lower() in ("", "b", "i", "ib"):
+        unit = suffix.lstrip()[:1].upper() or "?"
+        if unit in "KMGTPE" and suffix.lstrip()[1:].lower() in ("", "b", "i", "ib"):
             good = [f"{number}{'k' if unit == 'K' else unit}", f"{number}{unit}i"]
             raise InvalidInput(field, f"{show(text)} is not a quantity: write {good[0]} or {good[1]}", suggestions=good)
         raise InvalidInput(field, f'{show(text)} has an unknown unit "{suffix}": accepted are Ki Mi Gi Ti and k M G T')
@@ -134,6 +138,11 @@ def _bytes(value: object, field: str, examples: str) -> int:
     if total > _LARGEST:
         raise InvalidInput(field, f"{show(text)} is more than Kubernetes can count (8Ei)")
     return int(total)
+
+
+def _not_negative(text: str, field: str) -> None:
+    if re.match(r"\s*-\s*\.?[0-9]", text):
+        raise InvalidInput(field, f"{show(text)} is not more than zero")
 
 
 def _positive(number: Decimal, text: str, field: str) -> None:

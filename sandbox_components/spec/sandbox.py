@@ -57,7 +57,8 @@ def check_text(value: str, field: str) -> str:
 
 def _env(value: object) -> object:
     if not isinstance(value, Mapping):
-        raise ValueError("is not a mapping of names to strings")
+        kind = "a list" if isinstance(value, list | tuple) else f"of type {type(value).__name__}, which"
+        raise ValueError(f"{kind} is not a mapping of names to strings")
     for key, text in value.items():
         if not isinstance(key, str):
             raise InvalidInput("", f"the name {show(key)} is not a string{in_quotes(key)}")
@@ -158,7 +159,7 @@ class SandboxSpec(Model):
         for key, one in value.items():
             text = str(key)
             if isinstance(key, bool) or not re.fullmatch("[0-9]{1,5}", text):
-                raise InvalidInput("", f"{show(text)} is not a port number")
+                raise InvalidInput("", f"{show(key)} is not a port number")
             found[int(text)] = one
         return found
 
@@ -187,9 +188,12 @@ class SandboxSpec(Model):
             raise InvalidInput("runAsUser", "0 is root, which only security baseline allows")
         scheduling_of = (("runtimeClass", (self.runtime_class,)), ("imagePullSecrets", self.image_pull_secrets))
         for key, names in scheduling_of:
-            for name in names:
+            for index, name in enumerate(names):
                 if name is not None and not naming.is_dns_subdomain(name):
-                    raise InvalidInput(key, f"{show(name)} is not the name of a Kubernetes object")
+                    raise InvalidInput(
+                        f"{key}[{index}]" if key == "imagePullSecrets" else key,
+                        f"{show(name)} is not the name of a Kubernetes object",
+                    )
         try:
             scheduling.check_node_selector(self.node_selector)
         except InvalidInput as error:
@@ -250,6 +254,9 @@ def read_sandbox(data: object, field: str = "") -> SandboxSpec:
     if isinstance(values.get("image"), str):
         values["image"] = {"uri": values["image"]}
     present = {key: value for key, value in values.items() if value is not None}
+    for key in values:
+        if not isinstance(key, str):
+            raise InvalidInput(field, f"the key {show(key)} is not a string{in_quotes(key)}")
     unknown = [key for key in present if key not in _known_spellings()]
     if unknown:
         raise unknown_key(str(unknown[0]), [*_wire_names(), "volumes", "extensions", *NOT_YET], field)
@@ -263,9 +270,10 @@ def _one_volume(volumes: object, field: str) -> Workspace | None:
         raise InvalidInput(field, f"{len(volumes)} volumes are given, a sandbox has one today")
     if not volumes:
         return None
-    if isinstance(volumes[0], Mapping) and "mountPath" not in volumes[0] and "mount_path" not in volumes[0]:
+    workspace = read(Workspace, volumes[0], f"{field}[0]")
+    if "mount_path" not in workspace.model_fields_set:
         raise InvalidInput(f"{field}[0].mountPath", "is missing: an absolute path such as /data")
-    return read(Workspace, volumes[0], f"{field}[0]")
+    return workspace
 
 
 def _wire_names() -> list[str]:

@@ -10,6 +10,7 @@ from pydantic import model_validator
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import naming
 from sandbox_components.spec.reading import Model, Text, Whole
+from sandbox_components.spec.shown import show
 
 
 class Toleration(Model):
@@ -23,6 +24,10 @@ class Toleration(Model):
 
     @model_validator(mode="after")
     def _coherent(self) -> Toleration:
+        if self.key is not None and not naming.is_label_key(self.key):
+            raise InvalidInput("key", f"{show(self.key)} is not a label key")
+        if self.value is not None and not naming.is_label_text(self.value, empty=True):
+            raise InvalidInput("value", f"{show(self.value)} is not a label value")
         if self.operator == "Exists" and self.value is not None:
             raise InvalidInput("value", "can't be given with operator Exists")
         if self.operator == "Equal" and self.key is None:
@@ -39,9 +44,8 @@ def check_node_selector(labels: Mapping[str, str]) -> Mapping[str, str]:
         InvalidInput: naming the key.
     """
     for key, value in labels.items():
-        prefix, slash, name = key.rpartition("/")
-        if not naming.is_label_text(name, empty=False) or (slash and not naming.is_dns_subdomain(prefix)):
-            raise InvalidInput(key, f'"{key}" is not a label key')
+        if not naming.is_label_key(key):
+            raise InvalidInput(key[:80], f"{show(key)} is not a label key")
         if not naming.is_label_text(value, empty=True):
-            raise InvalidInput(key, f'"{value}" is not a label value')
+            raise InvalidInput(key[:80], f"{show(value)} is not a label value")
     return labels
