@@ -6,7 +6,7 @@ import json
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,8 +27,16 @@ def pair() -> Iterator[list[Cluster]]:
     with ThreadPoolExecutor() as pool:
         started = list(pool.map(clusters.start, NAMES))
     yield started
-    for name in NAMES:
-        clusters.stop(name)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(clusters.stop, NAMES))
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until something holds; the assertion fails if it still doesn't."""
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert holds()
 
 
 class Kubectl:
@@ -107,10 +115,7 @@ TO_SERVER_ONLY = {
 def smoke(cluster: Cluster) -> None:
     kubectl = Kubectl(cluster)
     kubectl("create", "namespace", NAMESPACE)
-    for _ in range(100):
-        if kubectl.run("get", "serviceaccount", "default").returncode == 0:
-            break
-        time.sleep(0.1)
+    eventually(lambda: kubectl.run("get", "serviceaccount", "default").returncode == 0)
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     kubectl.apply(
         SERVICE,
@@ -157,30 +162,17 @@ def check_volume(kubectl: Kubectl, volume: dict[str, Any]) -> None:
 
 def check_pull_error(kubectl: Kubectl) -> None:
     message = "{.status.containerStatuses[0].state.waiting.message}"
-    for _ in range(100):
-        text = kubectl.get("pod/unknown", message)
-        if "not found" in text:
-            return
-        time.sleep(0.2)
-    pytest.fail(f"no pull error: {text}")
+    eventually(lambda: "not found" in kubectl.get("pod/unknown", message))
 
 
 def check_policy(kubectl: Kubectl) -> None:
     peer = kubectl.get("pod/server", "{.status.podIP}")
     kubectl.apply(TO_SERVER_ONLY)
-    for _ in range(50):
-        if not kubectl.reaches("10.96.0.1", 443):
-            break
-        time.sleep(0.2)
-    assert not kubectl.reaches("10.96.0.1", 443)
+    eventually(lambda: not kubectl.reaches("10.96.0.1", 443))
     assert not kubectl.reaches(kubectl.cluster.api_url.split("/")[2].split(":")[0], 6443)
     assert kubectl.reaches(peer, 8000)
     kubectl("delete", "networkpolicy", "client")
-    for _ in range(50):
-        if kubectl.reaches("10.96.0.1", 443):
-            return
-        time.sleep(0.2)
-    pytest.fail("still refused after the policy is gone")
+    eventually(lambda: kubectl.reaches("10.96.0.1", 443))
 
 
 def test_two_clusters_work_at_once(pair: list[Cluster]) -> None:
@@ -213,13 +205,11 @@ def test_a_killed_component_comes_back_and_pods_go_on(pair: list[Cluster], compo
     container = kubectl.get("pod/client", "{.status.containerStatuses[0].containerID}")
     before = cluster.components()[component].restarts
     subprocess.run(["kill", "-9", str(cluster.pid_of(component))], check=True)
-    for _ in range(100):
-        if cluster.components()[component].restarts > before:
-            break
-        time.sleep(0.05)
+    eventually(lambda: cluster.components()[component].restarts > before)
     cluster.wait_healthy()
     assert cluster.components()[component].restarts == before + 1
-    assert kubectl.run("exec", "client", "--", "true").returncode == 0
+    # The kubelet takes a moment to call a containerd again that was away.
+    eventually(lambda: kubectl.run("exec", "client", "--", "true").returncode == 0)
     assert kubectl.get("pod/client", "{.status.containerStatuses[0].containerID}") == container
 
 
