@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -68,8 +69,29 @@ def resolve_target(
 
 
 def _of_stack(target: Target) -> Target:
-    """Fill in what a stack's config says about kubeconfig, context and namespace, and no flag did."""
-    return replace(target)
+    """Fill in what a stack's config says about kubeconfig, context and namespace, and no flag did.
+
+    Where there is no project the flags stand alone: pause and the like need only the cluster.
+    """
+    from sandbox_components.errors import NotFound
+    from sandbox_components.operations.project import Project
+
+    try:
+        project = Project.find(Path(target.cwd))
+    except NotFound:
+        return target
+    config = project.config(str(target.stack))
+    return replace(
+        target,
+        namespace=target.namespace or project.default_namespace(str(target.stack)),
+        context=target.context or _text(config, "kubernetes:context"),
+        kubeconfig=target.kubeconfig or _text(config, "kubernetes:kubeconfig"),
+    )
+
+
+def _text(config: Mapping[str, Any], key: str) -> str | None:
+    value = config.get(key)
+    return value if isinstance(value, str) else None
 
 
 def check_stack(seen: Observation, target: Target) -> None:

@@ -90,7 +90,7 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
             raise
         try:
             for key, value in request.secrets.items():
-                engine.set_secret(draft.path, f'["{SECRET_ENV}"]["{request.name}"]["{key}"]', value)
+                engine.set_secret(draft.path, f'{SECRET_ENV}["{request.name}"]["{key}"]', value)
             if mode.edit_only and not mode.dry_run:
                 draft.accept()
                 return Change(request.name, "edited" if draft.is_changed else "unchanged")

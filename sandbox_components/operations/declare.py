@@ -100,6 +100,8 @@ def check(entry: Entry, secrets: Mapping[str, str], door: str) -> SandboxSpec:
     for key, value in secrets.items():
         check_env_name(key, f"--secret-env {key}")
         check_text(value, f"--secret-env {key}")
+        if value.endswith("\n"):
+            raise InvalidInput(f"--secret-env {key}", "ends in more than one line break, which config would not keep")
         if key in spec.env:
             raise InvalidInput(f"--secret-env {key}", "stands in env too: take it out there first")
     revision.check_size(spec, sorted(secrets), door)
@@ -155,14 +157,8 @@ def _commented(value: Any) -> Any:
         return CommentedMap((key, _commented(one)) for key, one in value.items())
     if isinstance(value, list | tuple):
         return [_commented(one) for one in value]
-    if (
-        isinstance(value, str)
-        and "\n" in value
-        and value.strip()
-        and "\t" not in value
-        and value.isprintable() is False
-    ):
-        return LiteralScalarString(value) if _is_literal(value) else value
+    if isinstance(value, str) and "\n" in value and _is_literal(value):
+        return LiteralScalarString(value)
     return value
 
 
