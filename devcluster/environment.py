@@ -15,8 +15,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
-from devcluster import build, cache, cluster, project_copy
+from devcluster import build, cache, cluster, engine_output, project_copy
 from devcluster.errors import ClusterError
 from devcluster.paths import ClusterFolder
 from devcluster.progress import say
@@ -90,6 +91,29 @@ class Workplace:
             told = "" if show else f":\n{(done.stdout + done.stderr).strip()[-2000:]}"
             raise ClusterError(f"`{shlex.join(command)}` failed with exit code {done.returncode}{told}")
         return done.stdout or ""
+
+    def pulumi(self, *arguments: str, to: TextIO = sys.stdout) -> None:
+        """Run the engine and show what it writes as it comes.
+
+        Raises:
+            ClusterError: it failed.
+        """
+        command = ["pulumi", *arguments, "--color", "never", "--suppress-progress"]
+        try:
+            for line in engine_output.stream(command, cwd=self.project, env=self.child_environment()):
+                print(line, end="", file=to, flush=True)
+        except subprocess.CalledProcessError as error:
+            told = f"`pulumi {shlex.join(arguments)}` failed with exit code {error.returncode}"
+            if any((self.state / ".pulumi" / "locks").rglob("*.json")):
+                told += f"; the stack is locked, by an `up` that runs or was killed. If none runs: {self.unlock}"
+            raise ClusterError(told) from error
+
+    @property
+    def unlock(self) -> str:
+        """The line to type when a killed `up` has left its lock."""
+        variables = ("PULUMI_BACKEND_URL", "PULUMI_HOME", "PULUMI_CONFIG_PASSPHRASE")
+        settings = " ".join(f"{name}={shlex.quote(self.variables()[name])}" for name in variables)
+        return f"{settings} {shlex.quote(str(self.bin / 'pulumi'))} cancel --yes --stack {STACK}"
 
     def try_run(
         self, *command: str, show: bool = False, timeout_seconds: float = 600
@@ -191,10 +215,7 @@ def bring_up(place: Workplace) -> None:
     with cache.locked(place.state.parent / ".up.lock", f"stack {STACK} is being brought up"):
         if place.try_run("pulumi", "preview", "--expect-no-changes").returncode:
             say(f"pulumi up of stack {STACK}")
-            done = place.try_run("pulumi", "up", "--yes", "--skip-preview", "--color", "never")
-            print(done.stdout + done.stderr, file=sys.stderr, flush=True)
-            if done.returncode:
-                raise ClusterError(f"pulumi up of stack {STACK} failed")
+            place.pulumi("up", "--yes", "--skip-preview", to=sys.stderr)
     wait_ready(place)
 
 

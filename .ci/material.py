@@ -1,0 +1,13 @@
+"""Builds all programs and images that the tests need, so that building and testing are timed apart."""
+
+import sys
+
+from devcluster import build, debian, images, machine
+from devcluster.errors import ClusterError
+
+try:
+    machine.require()
+    debian.install_debian_packages()
+    images.ensure_registry_storage(build.ensure())
+except ClusterError as error:
+    sys.exit(f"error: {error}")

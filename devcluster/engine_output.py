@@ -1,0 +1,54 @@
+"""What `pulumi` writes, without its notes that it takes plugins from PATH: ours lie there on purpose."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+_NOTE = re.compile(r"warning: using pulumi-(language|resource)-\w+ from \$PATH at ")
+_HEADING = re.compile(r"Diagnostics:$| {2}pulumi:pulumi:Stack \(\S+\):$")
+_COUNT = re.compile(r"(pulumi:pulumi:Stack .*?) *\d+ warnings?$")
+
+
+def without_notes(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines but those notes, and headings under which nothing else stands."""
+    held: list[str] = []
+    noted = False
+    for line in lines:
+        text = line.rstrip()
+        if _NOTE.search(text):
+            noted = True
+        elif _HEADING.match(text):
+            held.append(line)
+        else:
+            if text or not noted:
+                yield from held
+            held.clear()
+            noted = False
+            yield _COUNT.sub(r"\1", text) + "\n"
+    if not noted:
+        yield from held
+
+
+def stream(command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterator[str]:
+    """Run a command and yield what it writes, line by line, without those notes.
+
+    Raises:
+        subprocess.CalledProcessError: it failed, after all lines have been given.
+    """
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        yield from without_notes(process.stdout)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
