@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 
 from sandbox_components.manifests.placement import Manifest, Placement
+from sandbox_components.spec import network
 from sandbox_components.spec.sandbox import SandboxSpec
 
 PRIVATE_RANGES_V4 = (
@@ -30,10 +31,7 @@ NODE_LOCAL_DNS = "169.254.20.10/32"
 
 def network_policy(placement: Placement, spec: SandboxSpec) -> Manifest:
     """Return the sandbox's NetworkPolicy."""
-    ingress = [
-        {"ports": [{"port": port.port, "protocol": port.protocol}]}
-        for port in sorted(spec.ports, key=lambda one: (one.port, one.protocol))
-    ]
+    ingress = [{"ports": [{"port": port.port, "protocol": port.protocol}]} for port in network.in_order(spec.ports)]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -6,6 +6,8 @@ container's first process alone; a plain `sh -c` would die of it and leave the a
 
 from __future__ import annotations
 
+import re
+
 from sandbox_components.spec.sandbox import SandboxSpec
 
 SHELL_LINE = """\
@@ -28,9 +30,13 @@ exit "$code"
 """Runs `$1` by the image's own `/bin/sh`. On TERM: its whole process group gets it, and it waits for all of them."""
 
 
+_EXPANDED = re.compile(r"\$[$(\x80-\U0010ffff]")
+"""`$$` and `$(`; and, in older kubelets, a `$` before a character of several bytes, which comes out broken."""
+
+
 def exactly(text: str) -> str:
     """Return `text` so that Kubernetes' expansion yields it unchanged."""
-    return text.replace("$", "$$") if "$$" in text or "$(" in text else text
+    return text.replace("$", "$$") if _EXPANDED.search(text) else text
 
 
 def first_process(spec: SandboxSpec) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox_components.manifests.placement import Manifest, Placement
-from sandbox_components.spec import naming
+from sandbox_components.spec import naming, network
 from sandbox_components.spec.sandbox import SandboxSpec
 
 
@@ -30,7 +30,7 @@ def service(placement: Placement, spec: SandboxSpec) -> Manifest | None:
             "selector": placement.selector,
             "ports": [
                 {"name": port.port_name, "port": port.port, "targetPort": port.port, "protocol": port.protocol}
-                for port in spec.ports
+                for port in network.in_order(spec.ports)
             ],
         },
     }

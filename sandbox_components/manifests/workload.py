@@ -13,7 +13,7 @@ from typing import Any
 from sandbox_components.manifests.placement import Manifest, Placement
 from sandbox_components.manifests.probes import probes
 from sandbox_components.manifests.process import exactly, first_process
-from sandbox_components.spec import naming
+from sandbox_components.spec import naming, network
 from sandbox_components.spec.image import pull_policy
 from sandbox_components.spec.sandbox import SandboxSpec
 from sandbox_components.spec.workspace import DEFAULT_MOUNT_PATH
@@ -110,7 +110,7 @@ def _container(spec: SandboxSpec, secret_env: Sequence[str], secret_name: str) -
     requests = spec.resource_requests
     env: list[Manifest] = []
     if "HOME" not in spec.env and "HOME" not in secret_env:
-        env.append({"name": "HOME", "value": mount_path(spec)})
+        env.append({"name": "HOME", "value": exactly(mount_path(spec))})
     env += [{"name": key, "value": exactly(value)} for key, value in sorted(spec.env.items())]
     env += [
         {"name": key, "valueFrom": {"secretKeyRef": {"name": secret_name, "key": key}}} for key in sorted(secret_env)
@@ -130,7 +130,8 @@ def _container(spec: SandboxSpec, secret_env: Sequence[str], secret_name: str) -
     }
     if spec.ports:
         manifest["ports"] = [
-            {"name": port.port_name, "containerPort": port.port, "protocol": port.protocol} for port in spec.ports
+            {"name": port.port_name, "containerPort": port.port, "protocol": port.protocol}
+            for port in network.in_order(spec.ports)
         ]
     if spec.security == "restricted":
         manifest["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -122,6 +123,11 @@ def check_cidr(text: object, field: str) -> ipaddress.IPv4Network | ipaddress.IP
         except ValueError:
             raise InvalidInput(field, f"{show(text)} is not an address range such as 10.20.0.0/16") from None
         raise InvalidInput(field, f"{show(text)} has bits set after the prefix: write {fixed}") from None
+
+
+def in_order(ports: Iterable[Port]) -> list[Port]:
+    """Return `ports` in the one order that manifests and revisions use, so that another order is no change."""
+    return sorted(ports, key=lambda port: (port.port, port.protocol))
 
 
 def check_unique(ports: tuple[Port, ...], field: str) -> None:

@@ -151,10 +151,7 @@ def _positive(number: Decimal, text: str, field: str) -> None:
 
 
 def _print_bytes(number: int) -> str:
-    for suffix, power in reversed(_BINARY.items()):
-        if number % 1024**power == 0:
-            return f"{number // 1024**power}{suffix}"
-    for suffix, power in reversed(_DECIMAL.items()):
-        if number % 1000**power == 0:
-            return f"{number // 1000**power}{suffix}"
-    return str(number)
+    factors = {suffix: _factor(suffix) for suffix in ("", *_DECIMAL, *_BINARY)}
+    whole = {suffix: number // factor for suffix, factor in factors.items() if number % factor == 0}
+    suffix = min(whole, key=whole.__getitem__)
+    return f"{whole[suffix]}{suffix}"

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox_components.errors import InvalidInput
+from sandbox_components.spec import network
 from sandbox_components.spec.health import HealthCheck
 from sandbox_components.spec.sandbox import SandboxSpec
 
@@ -47,7 +48,7 @@ def revision_groups(spec: SandboxSpec, secret_env: Sequence[str] = (), secret_na
     if spec.ports:
         groups["ports"] = [
             {"port": port.port, "name": port.port_name, "protocol": port.protocol}
-            for port in sorted(spec.ports, key=lambda port: (port.port, port.protocol))
+            for port in network.in_order(spec.ports)
         ]
     return groups
 
