@@ -60,9 +60,13 @@ def carry_out(
 ) -> None:
     """Run the editing routine, wait for the cluster, and print the answer."""
     from sandbox_components.operations.change import Mode, change
-    from sandbox_components.operations.settle import settle, where
+    from sandbox_components.operations.settle import check_free, settle
 
     engine = engine_of(target)
+    place = engine.project.default_namespace(engine.stack)
+    if request.done == "created" and not no_up:
+        with target.connect() as cluster:
+            check_free(cluster, place, request.name, engine)
 
     def ask(planned: Change) -> bool | None:
         if not target.is_quiet or not yes:
@@ -83,7 +87,6 @@ def carry_out(
         )
         if done.outcome == "planned":
             show_plan(done)
-        place = where(engine, target.namespace)
         if wait and done.outcome in ("created", "updated", "deleted"):
             with target.connect() as cluster:
                 settle(cluster, place, done, timeout=timeout, report=progress)

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sandbox_components.errors import NotFound
+from sandbox_components.errors import NotFound, Refused
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.scaling import wanted_replicas
 from sandbox_components.kube.snapshot import read_statefulset
 from sandbox_components.kube.wait import Report, wait_gone, wait_ready
 from sandbox_components.operations.change import Change
 from sandbox_components.operations.engine import Engine
+from sandbox_components.spec import naming
 
 
-def where(engine: Engine, namespace: str | None) -> str:
-    """Return the namespace that the stack puts its sandboxes into; a flag can't move them."""
-    del namespace
-    return engine.project.default_namespace(engine.stack)
+def check_free(cluster: Cluster, namespace: str, name: str, engine: Engine) -> None:
+    """Refuse a name that a sandbox of another stack has in this namespace: the two would share their objects.
+
+    Raises:
+        Refused: naming the other stack.
+    """
+    try:
+        found = read_statefulset(cluster, namespace, name)
+    except NotFound:
+        return
+    marks = (found.get("metadata") or {}).get("annotations") or {}
+    project, stack = marks.get(naming.PROJECT_ANNOTATION), marks.get(naming.STACK_ANNOTATION)
+    if (project, stack) != (engine.project.name, engine.stack.rsplit("/", 1)[-1]):
+        owner = f"stack {stack} of project {project}" if stack else "somebody else"
+        raise Refused(
+            f'"{name}" in namespace "{namespace}" belongs to {owner} already',
+            suggestions=["choose another name, or another sandbox-components:namespace for this stack"],
+        )
 
 
 def settle(cluster: Cluster, namespace: str, done: Change, *, timeout: timedelta | None, report: Report) -> None:
