@@ -18,7 +18,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster import cgroups, components, control, health, launch, machine, network, processes, record
+from devcluster import (
+    cgroups,
+    components,
+    control,
+    health,
+    launch,
+    machine,
+    network,
+    processes,
+    record,
+    registry_copy,
+)
 from devcluster.cache import locked
 from devcluster.errors import ClusterError
 from devcluster.health import ComponentState, Progress
@@ -202,16 +213,24 @@ def _take_on(files: ClusterFolder, progress: Progress) -> Cluster | None:
     except ClusterError as error:
         progress(f"cluster {files.name}: starting anew, for {error}")
         return None
+    # It may have been started before an image was added or changed.
+    registry_copy.synchronise(_images(taken.bin), files.registry)
     return Cluster(files.name, taken.number, taken.bin)
 
 
 def _material() -> tuple[Path, Path]:
     """The folder of programs and the registry's storage, made or built if they aren't there yet."""
-    from devcluster import build, debian, images
+    from devcluster import build, debian
 
     debian.install_debian_packages()
     folder = build.ensure(PROGRAMS)
-    return folder, images.ensure_registry_storage(folder)
+    return folder, _images(folder)
+
+
+def _images(bin_folder: Path) -> Path:
+    from devcluster import images
+
+    return images.ensure_registry_storage(bin_folder)
 
 
 def find(name: str) -> Cluster | None:

@@ -16,7 +16,8 @@ def synchronise(source: Path, target: Path) -> None:
 
     May be interrupted at any moment and run again.
     """
-    for folder, _, names in os.walk(source):
+    for folder, below, names in os.walk(source):
+        below.sort()  # blobs before the repositories that name them: a registry may be serving the target
         place = target / Path(folder).relative_to(source)
         place.mkdir(parents=True, exist_ok=True)
         for name in names:
