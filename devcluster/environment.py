@@ -207,15 +207,16 @@ def _current_server(bin_folder: Path) -> str:
 def bring_up(place: Workplace) -> None:
     """Run `pulumi up` if the stack isn't what the project says, and wait until its sandboxes run.
 
-    A paused sandbox stays paused: that is what `up` never undoes.
+    With refresh, so that what somebody has deleted by hand comes back. A paused sandbox stays paused: that is what
+    `up` never undoes.
 
     Raises:
         ClusterError: `up` failed, or a sandbox doesn't get Ready.
     """
     with cache.locked(place.state.parent / ".up.lock", f"stack {STACK} is being brought up"):
-        if place.try_run("pulumi", "preview", "--expect-no-changes").returncode:
+        if place.try_run("pulumi", "preview", "--refresh", "--expect-no-changes").returncode:
             say(f"pulumi up of stack {STACK}")
-            place.pulumi("up", "--yes", "--skip-preview", to=sys.stderr)
+            place.pulumi("up", "--refresh", "--yes", "--skip-preview", to=sys.stderr)
     wait_ready(place)
 
 
