@@ -120,6 +120,12 @@ class Stack:
         found: list[Json] = yaml.safe_load(text)["deployment"].get("resources") or []
         return found
 
+    def outputs(self) -> Json:
+        """The stack's outputs, secret ones in plain."""
+        text = self.pulumi("stack", "output", "--json", "--show-secrets", "-s", self.name).ok().output
+        found: Json = yaml.safe_load(text)
+        return found
+
     def pulumi(
         self, verb: str, *options: str, given: str | None = None, env: Mapping[str, str] | None = None
     ) -> Outcome:
