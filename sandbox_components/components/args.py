@@ -154,7 +154,7 @@ class SandboxArgs(TypedDict):
     """Port number → who reaches it; default: private."""
     labels: NotRequired[dict[str, pulumi.Input[str]]]
     """On the objects' metadata, never on the pod. A change restarts nothing."""
-    egress: NotRequired[pulumi.Input[str]]
+    egress: NotRequired[str]
     """`internet` (default: public addresses only) or `none` (DNS only). A change restarts nothing."""
     egress_rules: NotRequired[list[EgressRuleArgs]]
     """Instead of `egress`: exactly these ranges, besides DNS. A change restarts nothing."""

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
+from pydantic.alias_generators import to_camel
 
+from sandbox_components.components.refusal import once_known
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import revision
-from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, read_sandbox
+from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, check_text, read_sandbox
 
 _STAND_INS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("image",), "stand-in:1"),
@@ -57,9 +59,12 @@ class Arguments:
         """
         if not isinstance(args, Mapping):
             raise InvalidInput(name, "args is not a mapping with image, resource_limits and more")
-        values = {_snake(key): value for key, value in args.items()}
-        if len(values) != len(args):
-            raise InvalidInput(name, "a key is given in both snake_case and camelCase")
+        values: dict[str, Any] = {}
+        for key, value in args.items():
+            if _snake(key) in values:
+                snake = _snake(key)
+                raise InvalidInput(f"{name}.{snake}", f'is given twice, also as "{to_camel(snake)}"')
+            values[_snake(key)] = value
         namespace = values.pop("namespace", None)
         if "egress_rules" in values:
             if values.get("egress") is not None:
@@ -73,8 +78,12 @@ class Arguments:
         later = None
         if outputs:
             paths = list(outputs)
-            known = pulumi.Output.all(*(_not_secret(outputs[path], path, name) for path in paths))
-            later = known.apply(lambda found: read_sandbox(_filled(sample, dict(zip(paths, found, strict=True))), name))
+
+            def whole(found: list[Any]) -> SandboxSpec:
+                with once_known():
+                    return read_sandbox(_filled(sample, dict(zip(paths, found, strict=True))), name)
+
+            later = pulumi.Output.all(*(_not_secret(outputs[path], path, name) for path in paths)).apply(whole)
         return Arguments(spec=spec, later=later, secret_env=secret_env, namespace=namespace)
 
 
@@ -99,9 +108,10 @@ def _take_secret_env(values: dict[str, Any], name: str) -> dict[str, pulumi.Outp
 
 def _text_of(name: str, key: str) -> Any:
     def text(value: object) -> str:
-        if not isinstance(value, str):
-            raise InvalidInput(f"{name}.env.{key}", f"is not a string but of type {type(value).__name__}")
-        return value
+        with once_known():
+            if not isinstance(value, str):
+                raise InvalidInput(f"{name}.env.{key}", f"is not a string but of type {type(value).__name__}")
+            return check_text(value, f"{name}.env.{key}")
 
     return text
 
@@ -115,9 +125,7 @@ def _without_outputs(value: Any, path: Path, outputs: dict[Path, pulumi.Output[A
                 outputs[path] = value
                 return stand_in
         field = ".".join(str(part) for part in path)
-        raise InvalidInput(
-            f"{name}.{field}", "must be a plain value, not an Output: it decides which objects there are"
-        )
+        raise InvalidInput(f"{name}.{field}", "must be a plain value, not an Output: a preview has to know it")
     if isinstance(value, Mapping):
         return {key: _without_outputs(one, (*path, key), outputs, name) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -137,9 +145,11 @@ def _filled(value: Any, known: Mapping[Path, Any], path: Path = ()) -> Any:
 
 def _not_secret(output: pulumi.Output[Any], path: Path, name: str) -> pulumi.Output[Any]:
     async def plain() -> Any:
-        if await output.is_secret():
-            field = ".".join(str(part) for part in path)
-            raise InvalidInput(f"{name}.{field}", "is a secret: secrets are for env alone, where they go into a Secret")
+        with once_known():
+            if await output.is_secret():
+                field = ".".join(str(part) for part in path)
+                problem = "is a secret: secrets are for env alone, where they go into a Secret"
+                raise InvalidInput(f"{name}.{field}", problem)
         return output
 
     return pulumi.Output.from_input(plain())

@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 
 from sandbox_components.components.args import HealthProbeArgs
+from sandbox_components.components.refusal import at_once
 from sandbox_components.manifests.probes import probes
 from sandbox_components.spec import naming
 from sandbox_components.spec.health import HealthCheck
@@ -27,8 +28,10 @@ class HealthProbe(pulumi.ComponentResource):
     """The Kubernetes `readinessProbe` on the same endpoint, or None for type none."""
 
     def __init__(self, name: str, args: HealthProbeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        naming.check_name(name)
-        self._register(name, read(HealthCheck, args, name), opts)
+        with at_once():
+            naming.check_name(name)
+            check = read(HealthCheck, args, name)
+        self._register(name, check, opts)
 
     @classmethod
     def below(cls, parent: pulumi.Resource, name: str, check: HealthCheck) -> "HealthProbe":

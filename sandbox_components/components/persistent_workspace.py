@@ -4,6 +4,7 @@ A component can't see old state, so it can't tell a new disk from a lost one. Th
 refuse every delete and replace of the claim. No `from __future__ import annotations`: Pulumi's analyser reads it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -11,11 +12,13 @@ import pulumi
 from sandbox_components.components.args import PersistentWorkspaceArgs
 from sandbox_components.components.objects import KubernetesObject
 from sandbox_components.components.platform import Platform
+from sandbox_components.components.refusal import at_once
 from sandbox_components.errors import InvalidInput
 from sandbox_components.manifests.claim import persistent_volume_claim
 from sandbox_components.manifests.placement import Placement
 from sandbox_components.spec import naming
 from sandbox_components.spec.reading import read
+from sandbox_components.spec.shown import show
 from sandbox_components.spec.workspace import Workspace
 
 
@@ -31,20 +34,21 @@ class PersistentWorkspace(pulumi.ComponentResource):
     mount_path: pulumi.Output[str]
     """Where a container mounts it."""
 
-    claim: "KubernetesObject | None"
-
     def __init__(self, name: str, args: PersistentWorkspaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        naming.check_name(name)
-        values: dict[str, Any] = dict(args or {})
-        namespace, labels = values.pop("namespace", None), values.pop("labels", None) or {}
-        deletion = values.pop("deletion", None) or "protect"
-        if deletion not in ("protect", "delete"):
-            raise InvalidInput(f"{name}.deletion", f'"{deletion}" is not one of protect or delete')
-        for key, value in labels.items():
-            if not isinstance(value, pulumi.Output):
-                naming.check_label(key, value, f"{name}.labels")
-        workspace = read(Workspace, values, name)
-        placement = Platform.read().place(name, namespace, labels)
+        with at_once():
+            naming.check_name(name)
+            values: dict[str, Any] = dict(args or {})
+            namespace, labels = values.pop("namespace", None), values.pop("labels", None) or {}
+            deletion = values.pop("deletion", None) or "protect"
+            if deletion not in ("protect", "delete"):
+                raise InvalidInput(f"{name}.deletion", f"{show(deletion)} is not one of protect or delete")
+            if not isinstance(labels, Mapping):
+                raise InvalidInput(f"{name}.labels", f"{show(labels)} is not a mapping")
+            for key, value in labels.items():
+                if not isinstance(value, pulumi.Output):
+                    naming.check_label(key, value, f"{name}.labels")
+            workspace = read(Workspace, values, name)
+            placement = Platform.read().place(name, namespace, labels)
         self._register(name, workspace, placement, deletion, opts)
 
     @classmethod
@@ -68,7 +72,7 @@ class PersistentWorkspace(pulumi.ComponentResource):
     ) -> None:
         super().__init__("sandbox-components:index:PersistentWorkspace", name, None, opts)
         claim_name = workspace.existing_claim or workspace.claim_name or naming.claim_name(name)
-        self.claim = None
+        self.claim: KubernetesObject | None = None  # not in the class: the analyser would call it an output
         if workspace.existing_claim is None:
             self.claim = KubernetesObject(
                 naming.claim_name(name),

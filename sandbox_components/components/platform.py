@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any
 
 import pulumi
 
@@ -14,6 +16,21 @@ from sandbox_components.spec import naming, network, quantity
 from sandbox_components.spec.workspace import DEFAULT_SIZE
 
 CONFIG = "sandbox-components"
+
+
+def config_object(config: pulumi.Config, key: str, default: Any) -> Any:
+    """Return a structured config value, `default` if it isn't set.
+
+    Raises:
+        InvalidInput: never with the value, which may be a secret.
+    """
+    text = config.get(key)
+    try:
+        value = None if text is None else json.loads(text)
+    except ValueError:
+        problem = "is plain text: it is a mapping or list, set by --path or in the stack's file"
+        raise InvalidInput(f"{CONFIG}:{key}", problem) from None
+    return default if value is None else value
 
 
 @dataclass(frozen=True)
@@ -51,7 +68,7 @@ class Platform:
             raise InvalidInput(
                 f"{CONFIG}:agentVolumeStorageClass", f'"{storage_class}" is not the name of a StorageClass'
             )
-        blocked = config.get_object("blockedCidrs") or []
+        blocked = config_object(config, "blockedCidrs", [])
         if not isinstance(blocked, list):
             raise InvalidInput(f"{CONFIG}:blockedCidrs", "is not a list of address ranges")
         for index, text in enumerate(blocked):

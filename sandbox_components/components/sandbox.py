@@ -15,6 +15,7 @@ from sandbox_components.components.health_probe import HealthProbe
 from sandbox_components.components.objects import KubernetesObject
 from sandbox_components.components.persistent_workspace import PersistentWorkspace
 from sandbox_components.components.platform import Platform
+from sandbox_components.components.refusal import at_once
 from sandbox_components.errors import InvalidInput
 from sandbox_components.manifests import services
 from sandbox_components.manifests.placement import Manifest, Placement
@@ -51,11 +52,12 @@ class Sandbox(pulumi.ComponentResource):
     """Port name → `NAME.NAMESPACE.svc:PORT` inside the cluster, or the public URL."""
 
     def __init__(self, name: str, args: SandboxArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        naming.check_name(name)
-        given = Arguments.split(args, name)
-        labels = dict(args.get("labels") or {})
-        placement = Platform.read().place(name, given.namespace, labels)
-        _check_alone(placement)
+        with at_once():
+            naming.check_name(name)
+            given = Arguments.split(args, name)
+            labels = dict(args.get("labels") or {})
+            placement = Platform.read().place(name, given.namespace, labels)
+            _check_alone(placement)
         super().__init__("sandbox-components:index:Sandbox", name, None, opts)
         self._register(placement, given)
 
@@ -76,7 +78,8 @@ class Sandbox(pulumi.ComponentResource):
         if isinstance(request, str):
             from sandbox_components.spec.document import load_document
 
-            request = load_document(request, f"request of {name}")
+            with at_once():
+                request = load_document(request, f"request of {name}")
         data: Any = request
         return cls(name, data, opts)
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pulumi
 
-from sandbox_components.components.platform import CONFIG, Platform
+from sandbox_components.components.platform import CONFIG, Platform, config_object
+from sandbox_components.components.refusal import at_once
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import naming
 from sandbox_components.spec.reading import unknown_key
@@ -55,9 +56,14 @@ class StackConfig:
         Raises:
             InvalidInput: for the first thing that is wrong, naming the config key.
         """
+        with at_once():
+            return StackConfig._read()
+
+    @staticmethod
+    def _read() -> StackConfig:
         config = pulumi.Config(CONFIG)
         _check_keys(config)
-        declared = config.get_object("sandboxes") or {}
+        declared = config_object(config, "sandboxes", {})
         field = f"{CONFIG}:sandboxes"
         if not isinstance(declared, Mapping):
             raise InvalidInput(field, "is not a mapping of names to sandboxes")
@@ -92,6 +98,8 @@ def _check_keys(config: pulumi.Config) -> None:
         if key not in KEYS:
             error = unknown_key(key, list(KEYS), "")
             raise InvalidInput(full, error.problem, suggestions=error.suggestions)
+        if key != "secretEnv" and pulumi.runtime.is_config_secret(full):
+            raise InvalidInput(full, f"holds a secret: secrets stand in {CONFIG}:secretEnv alone")
     version = config.get("configVersion")
     if version is not None and version != str(CONFIG_VERSION):
         raise InvalidInput(
@@ -101,7 +109,7 @@ def _check_keys(config: pulumi.Config) -> None:
 
 def _secret_env(config: pulumi.Config, declared: Mapping[str, Any]) -> dict[str, dict[str, pulumi.Output[str]]]:
     field = f"{CONFIG}:secretEnv"
-    found = config.get_object("secretEnv") or {}
+    found = config_object(config, "secretEnv", {})
     if not isinstance(found, Mapping):
         raise InvalidInput(field, "is not a mapping of sandbox names to variables")
     secrets: dict[str, dict[str, pulumi.Output[str]]] = {}
