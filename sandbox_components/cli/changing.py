@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,8 +25,35 @@ F = TypeVar("F", bound=Callable[..., Any])
 _WORDS = {"create": "+", "update": "~", "delete": "-"}
 
 
+@dataclass(frozen=True)
+class Run:
+    """How far a verb goes, and how it tells.
+
+    Attributes:
+        no_up: only edit the config.
+        dry_run: show the plan, change nothing.
+        yes: don't ask.
+        wait: until the cluster has done it.
+        timeout: for that; None is 5 minutes and what the health check needs.
+        output: text, json or yaml.
+    """
+
+    no_up: bool
+    dry_run: bool
+    yes: bool
+    wait: bool
+    timeout: timedelta | None
+    output: str
+
+
 def changing_options(command: F) -> F:
-    """Add the flags of every verb that edits the stack's config."""
+    """Add the flags of every verb that edits the stack's config; the verb gets them as `run: Run`."""
+
+    @functools.wraps(command)
+    def with_run(**given: Any) -> Any:
+        run = Run(**{one.name: given.pop(one.name) for one in fields(Run)})
+        return command(run=run, **given)
+
     options = [
         click.option("--no-up", is_flag=True, help="Only edit the config; `pulumi up` later."),
         click.option("--dry-run", is_flag=True, help="Show the plan, change nothing."),
@@ -34,8 +63,8 @@ def changing_options(command: F) -> F:
         output_option("text", "json", "yaml"),
     ]
     for option in reversed(options):
-        command = option(command)
-    return command
+        with_run = option(with_run)
+    return with_run  # type: ignore[return-value]
 
 
 def engine_of(target: Target) -> Engine:
@@ -47,31 +76,21 @@ def engine_of(target: Target) -> Engine:
     return Engine(project, project.stack(target.stack))
 
 
-def carry_out(
-    target: Target,
-    request: Request,
-    *,
-    no_up: bool,
-    dry_run: bool,
-    yes: bool,
-    wait: bool,
-    timeout: timedelta | None,
-    output: str,
-) -> None:
+def carry_out(target: Target, request: Request, run: Run) -> None:
     """Run the editing routine, wait for the cluster, and print the answer."""
     from sandbox_components.operations.change import Mode, change
     from sandbox_components.operations.settle import check_free, settle
 
     engine = engine_of(target)
     place = engine.project.default_namespace(engine.stack)
-    if request.done == "created" and not no_up:
+    if request.done == "created" and not run.no_up:
         with target.connect() as cluster:
             check_free(cluster, place, request.name, engine)
 
     def ask(planned: Change) -> bool | None:
-        if not target.is_quiet or not yes:
+        if not target.is_quiet or not run.yes:
             show_plan(planned)
-        if yes:
+        if run.yes:
             return True
         if not sys.stdin.isatty():
             return None
@@ -81,21 +100,21 @@ def carry_out(
         done = change(
             engine,
             request,
-            Mode(edit_only=no_up, dry_run=dry_run),
+            Mode(edit_only=run.no_up, dry_run=run.dry_run),
             ask=ask,
             report=lambda line: progress(request.name, line),
         )
         if done.outcome == "planned":
             show_plan(done)
-        if wait and done.outcome in ("created", "updated", "deleted"):
+        if run.wait and done.outcome in ("created", "updated", "deleted"):
             with target.connect() as cluster:
-                settle(cluster, place, done, timeout=timeout, report=progress)
-    if output == "text":
+                settle(cluster, place, done, timeout=run.timeout, report=progress)
+    if run.output == "text":
         click.echo(f"{done.name} {done.outcome}")
     else:
         from sandbox_components.views.change import change_document
 
-        print_document(change_document(done, engine.project.name, engine.stack, place), output)
+        print_document(change_document(done, engine.project.name, engine.stack, place), run.output)
 
 
 def show_plan(planned: Change) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,6 @@ class Declared:
     label: tuple[str, ...] = ()
     egress: str | None = None
     deletion: str | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
 
     def apply(self, entry: Entry) -> Entry:
         """Return `entry` with the flags put over it; env and labels merge, `KEY-` removes."""
@@ -151,8 +151,16 @@ def read_entry(path: str, name: str) -> Entry:
 
 
 def declaring_options(command: F) -> F:
-    """Add the flags that declare a sandbox."""
+    """Add NAME's arguments after `--` and the flags that declare a sandbox; the verb gets them as `declared`."""
+
+    @functools.wraps(command)
+    def with_declared(**given: Any) -> Any:
+        given["command"] = given.pop("command_line")
+        declared = Declared(**{one.name: given.pop(one.name) for one in fields(Declared)})
+        return command(declared=declared, **given)
+
     options = [
+        click.argument("entrypoint", nargs=-1, metavar="[-- ARG...]"),
         click.option("-f", "--file", help="Request in JSON or YAML; - is standard input. Flags go over it."),
         click.option("--image", help="Image, HOST/PATH:TAG."),
         click.option("--command", "command_line", help="One shell line; exact arguments go after --."),
@@ -166,9 +174,7 @@ def declaring_options(command: F) -> F:
             metavar="CHECK",
             help="none, or path=/healthz,port=8080[,interval=10][,initial-delay=30][,timeout=5][,failures=3].",
         ),
-        click.option(
-            "--port", multiple=True, metavar="PORT", help="Exposed port, [NAME=]8080[/UDP]; repeatable."
-        ),
+        click.option("--port", multiple=True, metavar="PORT", help="Exposed port, [NAME=]8080[/UDP]; repeatable."),
         click.option("--env", multiple=True, metavar="K=V", help="Variable; K- removes it on update; repeatable."),
         click.option(
             "--secret-env", multiple=True, metavar="K", help="Secret variable: K from stdin, K=@FILE; K- removes."
@@ -178,8 +184,8 @@ def declaring_options(command: F) -> F:
         click.option("--deletion", help="protect (default) or delete: what becomes of the disk."),
     ]
     for option in reversed(options):
-        command = option(command)
-    return command
+        with_declared = option(with_declared)
+    return with_declared  # type: ignore[return-value]
 
 
 def _merged(old: dict[str, str], pairs: Sequence[str], flag: str) -> dict[str, str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from sandbox_components.cli.changing import carry_out, changing_options
+from sandbox_components.cli.changing import Run, carry_out, changing_options
 from sandbox_components.cli.completion import complete_sandbox
 from sandbox_components.cli.options import Target, target_options
 
@@ -15,9 +13,7 @@ from sandbox_components.cli.options import Target, target_options
 @click.argument("name", shell_complete=complete_sandbox)
 @changing_options
 @target_options
-def command(
-    target: Target, name: str, no_up: bool, dry_run: bool, yes: bool, wait: bool, timeout: Any, output: str
-) -> None:
+def command(target: Target, name: str, run: Run) -> None:
     """Delete a sandbox declared in the stack's config; shows what becomes of its disk, and asks.
 
     \b
@@ -28,4 +24,4 @@ def command(
     from sandbox_components.operations.change import Request
 
     request = Request(name, declare.delete(name), "deleted", deletes=True)
-    carry_out(target, request, no_up=no_up, dry_run=dry_run, yes=yes, wait=wait, timeout=timeout, output=output)
+    carry_out(target, request, run)
