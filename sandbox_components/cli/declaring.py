@@ -38,6 +38,18 @@ class Declared:
     egress: str | None = None
     deletion: str | None = None
 
+    def check_complete(self) -> None:
+        """Refuse to make a sandbox from flags alone while one that it can't do without is missing.
+
+        Raises:
+            InvalidInput: naming the flag.
+        """
+        needed = {"--image": self.image, "--cpu": self.cpu, "--memory": self.memory}
+        for flag, value in needed.items():
+            if value is None and self.file is None:
+                examples = {"--image": "ghcr.io/acme/agent:1.2", "--cpu": "500m", "--memory": "2Gi"}
+                raise InvalidInput(flag, f"is missing, and there is no -f: write {flag} {examples[flag]}")
+
     def apply(self, entry: Entry) -> Entry:
         """Return `entry` with the flags put over it; env and labels merge, `KEY-` removes."""
         from sandbox_components.spec import quantity

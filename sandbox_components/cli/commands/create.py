@@ -27,6 +27,7 @@ def command(target: Target, name: str, declared: Declared, run: Run) -> None:
     from sandbox_components.spec import naming
 
     naming.check_name(name, "NAME")
+    declared.check_complete()
     entry = declared.apply(read_entry(declared.file, name) if declared.file else {})
     secrets = declared.secrets()
     edit = declare.create(name, entry, secrets, "request" if declared.file else "")
