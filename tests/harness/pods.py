@@ -43,3 +43,9 @@ def ready(ground: Ground, name: str, namespace: str, seconds: float = 90.0) -> J
         return pod if is_ready(pod) else None
 
     return eventually(found, f"pod {namespace}/{name} Ready", seconds)
+
+
+def log_of(ground: Ground, namespace: str, pod: str) -> str:
+    """What the pod has printed so far."""
+    call = [str(ground.tools / "kubectl"), f"--kubeconfig={ground.kubeconfig}", "logs", "-n", namespace, pod]
+    return subprocess.run(call, capture_output=True, text=True, timeout=60, check=False).stdout
