@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml.comments import CommentedMap
 
 from sandbox_components.errors import ConfirmationNeeded, Declined, InvalidInput, NotFound, Refused, SandboxError
-from sandbox_components.operations.config_file import SECRET_ENV, Draft, Edit, locked
+from sandbox_components.operations.config_file import SECRET_ENV, Draft, locked
+from sandbox_components.operations.config_text import Edit
 from sandbox_components.operations.engine import Engine, Report
 from sandbox_components.operations.plan import CLAIM, Step
 
@@ -89,14 +93,35 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
                 raise declared_in_program(request.name, engine) from None
             raise
         try:
-            for key, value in request.secrets.items():
-                engine.set_secret(draft.path, f'{SECRET_ENV}["{request.name}"]["{key}"]', value)
+            if request.secrets:
+                sealed, settings = _sealed(engine, request, draft)
+                draft.close()
+                draft = file.draft(sealed, settings)
             if mode.edit_only and not mode.dry_run:
                 draft.accept()
                 return Change(request.name, "edited" if draft.is_changed else "unchanged")
             return _planned(engine, request, mode, draft, ask, report)
         finally:
             draft.close()
+
+
+def _sealed(engine: Engine, request: Request, draft: Draft) -> tuple[Edit, dict[str, Any]]:
+    """Return the edit with its secrets encrypted, and the settings that they need beside `config:`.
+
+    The engine encrypts them into a draft that is thrown away, because it would write the whole file in its own style.
+    """
+    for key, value in request.secrets.items():
+        engine.set_secret(draft.path, f'{SECRET_ENV}["{request.name}"]["{key}"]', value)
+    settings = draft.read()
+    leaves = settings.pop("config")[SECRET_ENV][request.name]
+
+    def edit(config: CommentedMap) -> None:
+        request.edit(config)
+        mine = config.setdefault(SECRET_ENV, CommentedMap()).setdefault(request.name, CommentedMap())
+        for key in request.secrets:
+            mine[key] = CommentedMap(leaves[key])
+
+    return edit, settings
 
 
 def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: Ask, report: Report) -> Change:

@@ -5,31 +5,30 @@ A plan is made from a draft beside it, so a declined plan, a crash or a kill lea
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import fcntl
 import hashlib
-import io
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.error import YAMLError
 
 from sandbox_components.errors import InvalidInput, SandboxError, TimedOut
+from sandbox_components.operations.config_text import Edit, edited
 from sandbox_components.operations.project import CONFIG
-
-Edit = Callable[[CommentedMap], None]
-"""Changes the `config:` mapping in place."""
 
 SANDBOXES = f"{CONFIG}:sandboxes"
 SECRET_ENV = f"{CONFIG}:secretEnv"
 OF_ONE_SANDBOX = (SECRET_ENV, f"{CONFIG}:pins", f"{CONFIG}:pinSecrets", f"{CONFIG}:spendingLimits")
 """Config keys that map sandbox names to more of what belongs to each."""
+
+_NEW = ".sandbox-new"
 
 
 class ConfigFile:
@@ -39,29 +38,44 @@ class ConfigFile:
         self.path = path
         self.before = path.read_bytes() if path.exists() else b""
 
-    def draft(self, edit: Edit) -> Draft:
+    def draft(self, edit: Edit, settings: Mapping[str, Any] | None = None) -> Draft:
         """Return the edited file as a draft; the file itself stays.
+
+        Args:
+            edit: what to do with the `config:` mapping.
+            settings: keys to set beside `config:`.
 
         Raises:
             InvalidInput: the file isn't YAML of a stack config.
         """
-        yaml = _yaml()
+        mark = codecs.BOM_UTF8 if self.before.startswith(codecs.BOM_UTF8) else b""
         try:
-            data = yaml.load(self.before.decode()) if self.before.strip() else CommentedMap()
-        except (UnicodeDecodeError, YAMLError) as error:
-            raise InvalidInput(str(self.path), f"can't be read: {' '.join(str(error).split())}") from None
-        if data is None:
-            data = CommentedMap()
-        if not isinstance(data, CommentedMap):
-            raise InvalidInput(str(self.path), "is not a mapping")
-        if not isinstance(data.get("config"), CommentedMap):
-            if data.get("config") is not None:
+            text = self.before.removeprefix(mark).decode()
+        except UnicodeDecodeError as error:
+            line = self.before.count(b"\n", 0, error.start) + 1
+            raise InvalidInput(str(self.path), f"line {line}: is not UTF-8") from None
+
+        def edit_all(data: CommentedMap) -> None:
+            config = data.get("config")
+            if config is None:
+                config = CommentedMap()
+            if not isinstance(config, CommentedMap):
                 raise InvalidInput(f"{self.path}: config", "is not a mapping")
-            data.insert(0, "config", CommentedMap())
-        plain = _dumped(yaml, data)
-        edit(data["config"])
-        after = _dumped(yaml, data)
-        return Draft(self, self.before if after == plain and self.before else after)
+            was_empty = not config
+            edit(config)
+            for key, value in (settings or {}).items():
+                if data.get(key) != value:
+                    data[key] = value
+            if not config:
+                # What is left of a mapping in block style would be written without its key's indentation.
+                if not was_empty:
+                    data["config"] = CommentedMap()
+            elif "config" not in data:
+                data.insert(0, "config", config)
+            else:
+                data["config"] = config
+
+        return Draft(self, mark + edited(text, edit_all, str(self.path)).encode())
 
 
 class Draft:
@@ -72,6 +86,11 @@ class Draft:
         self._folder = tempfile.TemporaryDirectory(prefix="sandbox-config-")
         self.path = Path(self._folder.name, file.path.name)
         self.path.write_bytes(content)
+
+    def read(self) -> dict[str, Any]:
+        """Return what is in it now, as plain data."""
+        found: dict[str, Any] = YAML(typ="safe", pure=True).load(self.path.read_text(encoding="utf-8-sig"))
+        return found
 
     @property
     def is_changed(self) -> bool:
@@ -84,7 +103,7 @@ class Draft:
         Raises:
             SandboxError: somebody else has changed the file meanwhile; it stays as they left it.
         """
-        target = self._file.path
+        target = self._file.path.resolve()
         now = target.read_bytes() if target.exists() else b""
         if now != self._file.before:
             raise SandboxError(
@@ -94,7 +113,11 @@ class Draft:
         if not self.is_changed:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        # Only who holds the lock is here, so what lies there is of a command that was killed.
+        for left in target.parent.iterdir():
+            if left.name.startswith(f".{target.name}.") and left.name.endswith(_NEW):
+                left.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=_NEW, dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(self.path.read_bytes())
@@ -155,17 +178,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(one) for one in value]
     return value
-
-
-def _yaml() -> YAML:
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 10**6
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    return yaml
-
-
-def _dumped(yaml: YAML, data: CommentedMap) -> bytes:
-    stream = io.StringIO()
-    yaml.dump(data, stream)
-    return stream.getvalue().encode()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.scalarstring import LiteralScalarString
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
 from sandbox_components.errors import InvalidInput, NotFound
-from sandbox_components.operations.config_file import OF_ONE_SANDBOX, SANDBOXES, SECRET_ENV, Edit, plain
+from sandbox_components.operations.config_file import OF_ONE_SANDBOX, SANDBOXES, SECRET_ENV, plain
+from sandbox_components.operations.config_text import Edit
 from sandbox_components.spec import naming, revision
 from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, check_text, read_sandbox
 
@@ -45,7 +46,7 @@ def create(name: str, entry: Entry, secrets: Mapping[str, str], door: str) -> Ed
             )
         declared[name] = _commented(entry)
 
-    return edit
+    return _alone(name, edit)
 
 
 def update(name: str, renew: Renew, secrets: Mapping[str, str], dropped: set[str], door: str) -> Edit:
@@ -71,7 +72,7 @@ def update(name: str, renew: Renew, secrets: Mapping[str, str], dropped: set[str
         _merge(declared[name], new)
         _drop_secrets(config, name, dropped - set(secrets))
 
-    return edit
+    return _alone(name, edit)
 
 
 def delete(name: str) -> Edit:
@@ -79,15 +80,40 @@ def delete(name: str) -> Edit:
     naming.check_name(name, "NAME")
 
     def edit(config: CommentedMap) -> None:
-        _sandboxes(config).pop(name, None)
-        for key in OF_ONE_SANDBOX:
+        if SANDBOXES in config:
+            _sandboxes(config)
+        for key in (SANDBOXES, *OF_ONE_SANDBOX):
             found = config.get(key)
             if isinstance(found, CommentedMap) and name in found:
                 del found[name]
                 if not found:
                     del config[key]
 
-    return edit
+    return _alone(name, edit)
+
+
+def _alone(name: str, edit: Edit) -> Edit:
+    """Return the edit, refused if it would change another sandbox too: YAML's anchors can tie them together."""
+
+    def others(config: CommentedMap) -> Entry:
+        found = plain(config)
+        for key in (SANDBOXES, *OF_ONE_SANDBOX):
+            part = found.get(key)
+            if isinstance(part, dict):
+                found[key] = {one: value for one, value in part.items() if one != name}
+            if not found.get(key):
+                found.pop(key, None)
+        return dict(found)
+
+    def edit_alone(config: CommentedMap) -> None:
+        before = others(config)
+        edit(config)
+        if others(config) != before:
+            raise InvalidInput(
+                f"{SANDBOXES}.{name}", "shares a part with others by a YAML anchor: change the file by hand"
+            )
+
+    return edit_alone
 
 
 def check(entry: Entry, secrets: Mapping[str, str], door: str) -> SandboxSpec:
@@ -146,10 +172,24 @@ def _merge(old: CommentedMap, new: Mapping[str, Any]) -> None:
     for key in [key for key in old if key not in new]:
         del old[key]
     for key, value in new.items():
-        if isinstance(old.get(key), CommentedMap) and isinstance(value, Mapping):
-            _merge(old[key], value)
-        elif key not in old or plain(old[key]) != value:
-            old[key] = _commented(value)
+        if key not in old or plain(old[key]) != value:
+            old[key] = _renewed(old.get(key), value)
+
+
+def _renewed(old: Any, value: Any) -> Any:
+    """Return `value` in the form of what stood there: mappings and lists with their comments, texts in their quotes."""
+    if isinstance(old, CommentedMap) and isinstance(value, Mapping):
+        _merge(old, value)
+        return old
+    if isinstance(old, CommentedSeq) and isinstance(value, list) and len(old) == len(value):
+        for index, one in enumerate(value):
+            if plain(old[index]) != one:
+                old[index] = _renewed(old[index], one)
+        return old
+    is_quoted = isinstance(old, SingleQuotedScalarString | DoubleQuotedScalarString)
+    if is_quoted and isinstance(value, str) and value.isprintable():
+        return type(old)(value)
+    return _commented(value)
 
 
 def _commented(value: Any) -> Any:
