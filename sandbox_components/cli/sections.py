@@ -13,6 +13,7 @@ from sandbox_components.kube.observation import Event, Observation, State
 from sandbox_components.spec.naming import CONTAINER, pod_name
 
 _LABEL_WIDTH = 15
+_COMMAND_LENGTH = 160
 Lines = list[tuple[str, str]]
 
 
@@ -74,12 +75,20 @@ def _container(seen: Observation) -> Lines:
     return [
         ("Image", shown(seen.image)),
         ("Digest", seen.image_digest or UNKNOWN),
-        ("Command", shlex.join(seen.command) if seen.command else "<the image's>"),
+        ("Command", _command(seen.command)),
         ("Limits", _quantities(seen.resource_limits)),
         ("Requests", _quantities(seen.resource_requests)),
         ("Node", shown(seen.node)),
         ("Pod IP", shown(seen.pod_ip)),
     ]
+
+
+def _command(words: tuple[str, ...]) -> str:
+    """Return the command on one line; a whole script in it is cut, `-o json` has it all."""
+    if not words:
+        return "<the image's>"
+    line = shlex.join(words).replace("\n", "\\n")
+    return line if len(line) <= _COMMAND_LENGTH else line[: _COMMAND_LENGTH - 1] + "…"
 
 
 def _health(seen: Observation, now: datetime) -> Lines:

@@ -72,6 +72,12 @@ def diagnose_exit(
             is_error=True,
             is_hopeless=True,
         )
+    if reason == "Unknown":
+        return Diagnosis(
+            f"the agent's container was lost when its node or container runtime restarted (exit code {code}){times}",
+            logs,
+            is_error=True,
+        )
     if code == 0:
         return Diagnosis(
             f"the agent's command ended with exit code 0{times}: a sandbox's command has to keep running, "

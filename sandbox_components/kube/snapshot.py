@@ -32,6 +32,8 @@ class SandboxSnapshot:
     """Events of the three, of older pods of the same name too, oldest first."""
     storage_classes: tuple[Json, ...] | None = None
     """None when they weren't read: only a pending claim needs them."""
+    is_partial: bool = False
+    """The claim wasn't read, so that its absence says nothing."""
 
     @property
     def name(self) -> str:

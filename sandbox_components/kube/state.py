@@ -150,9 +150,10 @@ class _Observer:
         created = moment(dig(pod, "metadata", "creationTimestamp"))
         wanted = claim_of(dig(pod, "spec") or {})
         claim = self.snapshot.claim
-        trouble = diagnose_claim(
-            claim, wanted, self.snapshot.storage_classes, self.snapshot.events_of(claim) if claim else []
-        )
+        trouble = None
+        if claim is not None or not self.snapshot.is_partial:
+            events = self.snapshot.events_of(claim)
+            trouble = diagnose_claim(claim, wanted, self.snapshot.storage_classes, events)
         if not text(pod, "spec", "nodeName"):
             found = diagnose_unscheduled(pod, name=self.name, claim=trouble) or trouble
             return self._beginning_or_error(created, found)

@@ -114,7 +114,7 @@ def wait_ready(
     waiting: dict[str, _Candidate] = {}
     for name in dict.fromkeys(names):
         statefulset = read_statefulset(cluster, namespace, name)
-        waiting[name] = _Candidate(SandboxSnapshot(statefulset), (old_uids or {}).get(name, ""))
+        waiting[name] = _Candidate(SandboxSnapshot(statefulset, is_partial=True), (old_uids or {}).get(name, ""))
     if timeout is None:
         waits = [probes.default_wait(_template_container(c.snapshot)) for c in waiting.values()]
         timeout = max(waits, default=timedelta(minutes=5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -13,6 +14,10 @@ from sandbox_components.kube.objects import Json, dig, items, name_of, named, te
 from sandbox_components.kube.observation import Observation, State
 from sandbox_components.kube.snapshot import SandboxSnapshot, read_pod, read_statefulset
 from sandbox_components.kube.state import observe
+
+
+_KILLED = 137
+_PATIENCE_TRIES, _PATIENCE_SECONDS = 8, 0.25
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,15 @@ def execute(
     if result.problem:
         notes.append(result.problem)
     if result.code != 0:
-        after = read_pod(cluster, namespace, name)
-        notes += _what_happened(name, before, after, request.container)
+        # A killed command may be the first to know: the pod's status tells a moment later why.
+        tries = _PATIENCE_TRIES if result.code in (None, _KILLED) else 1
+        for left in reversed(range(tries)):
+            after = read_pod(cluster, namespace, name)
+            happened = _what_happened(name, before, after, request.container)
+            if happened or not left:
+                break
+            time.sleep(_PATIENCE_SECONDS)
+        notes += happened
     if result.code is None and not notes:
         notes.append("the connection ended before the command's exit code was told")
     return Executed(kube_exec.FAILED if result.code is None else result.code, tuple(notes))
