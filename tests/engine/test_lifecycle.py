@@ -1,0 +1,110 @@
+"""Whatever users and engine do, in any order: what is paused stays paused, what runs stays, the disk is the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from tests.engine.lifecycle import CHANGES, NAMES, Lifecycle
+from tests.harness.ground import Ground
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(7200 if os.environ.get("SANDBOX_SOAK") else 420)]
+
+WALKS, STEPS = (25, 20) if os.environ.get("SANDBOX_SOAK") else (5, 5)
+"""Several walks on the same two sandboxes: each begins where the last one ended, with other actions likely."""
+
+
+@pytest.fixture(scope="module")
+def life(engine_ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lifecycle]:
+    with engine_ground.stack(tmp_path_factory.mktemp("lifecycle")) as stack:
+        found = Lifecycle(engine_ground, stack)
+        yield found
+        found.close()
+
+
+def test_each_action_once(life: Lifecycle) -> None:
+    life.up("posted", "image")
+    life.check()
+    life.pause("posted", "command")
+    life.pause("applied", "kubectl")
+    life.check()
+    life.up("posted", "env")
+    life.refresh()
+    life.check()
+    life.resume("posted", "command")
+    life.resume("applied", "kubectl")
+    life.up("applied", "labels")
+    life.check()
+    life.up_while_paused_or_resumed("posted", "image", 1.2)
+    life.check()
+    life.killed_up("posted", "probe", 1.2)
+    life.check()
+    life.up_while_paused_or_resumed("posted", "env", 1.0)
+    life.check()
+
+
+def test_a_deleted_statefulset_comes_back_running(life: Lifecycle) -> None:
+    """The pause goes with the object: `up` after `kubectl delete statefulset` resumes, on the same disk."""
+    life.pause("applied", "command")
+    life.delete_and_up("applied")
+    life.check()
+
+
+def test_a_random_walk(life: Lifecycle) -> None:
+    names, delays = st.sampled_from(NAMES), st.floats(0.1, 3.0)
+    changes, ways = st.sampled_from(CHANGES), st.sampled_from(["command", "kubectl"])
+
+    class Walk(RuleBasedStateMachine):
+        @rule()
+        def a_look(self) -> None:
+            """Nothing; the first walk of hypothesis is made of the simplest action alone."""
+
+        @rule(name=names, by=ways)
+        def pause(self, name: str, by: str) -> None:
+            life.pause(name, by)
+
+        @rule(name=names, by=ways)
+        def resume(self, name: str, by: str) -> None:
+            life.resume(name, by)
+
+        @rule(name=names, change=changes)
+        def up(self, name: str, change: str) -> None:
+            life.up(name, change)
+
+        @rule(name=names, change=changes, delay=delays)
+        def up_while_paused_or_resumed(self, name: str, change: str, delay: float) -> None:
+            life.up_while_paused_or_resumed(name, change, delay)
+
+        @rule(name=names, change=changes, delay=delays)
+        def killed_up(self, name: str, change: str, delay: float) -> None:
+            life.killed_up(name, change, delay)
+
+        @rule()
+        def preview(self) -> None:
+            life.preview()
+
+        @rule()
+        def refresh(self) -> None:
+            life.refresh()
+
+        @invariant()
+        def holds(self) -> None:
+            life.check()
+
+    run_state_machine_as_test(
+        Walk,
+        settings=settings(
+            max_examples=WALKS + 1,  # the first one looks only
+            stateful_step_count=STEPS,
+            phases=[Phase.generate],
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+        ),
+    )
