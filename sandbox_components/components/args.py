@@ -127,11 +127,22 @@ class TolerationArgs(TypedDict):
     toleration_seconds: NotRequired[float]
 
 
+class ImageAuthArgs(TypedDict):
+    """A credential of the image's registry, kept in a pull Secret that is new whenever the credential is."""
+
+    username: pulumi.Input[str]
+    """Such as a robot account's name. A change restarts the agent, without a revision."""
+    password: pulumi.Input[str]
+    """Password or token: an Output of a secret. A change restarts the agent, without a revision."""
+
+
 class SandboxArgs(TypedDict):
     """Arguments of `Sandbox`. The six groups image, command, resources, env, health check and ports make revisions."""
 
     image: pulumi.Input[str]
     """Image reference, `HOST/PATH:TAG` or with a digest. A change restarts the agent and makes a revision."""
+    image_auth: NotRequired[ImageAuthArgs]
+    """Credential of the image's registry, used besides `image_pull_secrets`; requests write it as `image.auth`."""
     entrypoint: NotRequired[list[pulumi.Input[str]]]
     """Exact arguments of the first process; TERM goes to it. A change restarts. Excludes `command`."""
     command: NotRequired[pulumi.Input[str]]

@@ -13,6 +13,7 @@ from typing import Any
 import pulumi
 from pydantic.alias_generators import to_camel
 
+from sandbox_components.components.image_auth import ImageAuth, take_image_auth
 from sandbox_components.components.refusal import once_known
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import revision
@@ -43,12 +44,14 @@ class Arguments:
         later: the whole spec as an Output if there are Outputs outside `env`, else None.
         secret_env: variables that go into the Secret.
         namespace: as given, unchecked.
+        image_auth: credential of the image's registry.
     """
 
     spec: SandboxSpec
     later: pulumi.Output[SandboxSpec] | None
     secret_env: dict[str, pulumi.Output[str]]
     namespace: object
+    image_auth: ImageAuth | None = None
 
     @staticmethod
     def split(args: Mapping[str, Any], name: str) -> Arguments:
@@ -71,6 +74,7 @@ class Arguments:
                 raise InvalidInput(f"{name}.egress_rules", "is given beside egress: keep one")
             values["egress"] = values.pop("egress_rules")
         secret_env = _take_secret_env(values, name)
+        image_auth = take_image_auth(values, name)
         outputs: dict[Path, pulumi.Output[Any]] = {}
         sample = _without_outputs(values, (), outputs, name)
         spec = read_sandbox(sample, name)
@@ -84,7 +88,7 @@ class Arguments:
                     return read_sandbox(_filled(sample, dict(zip(paths, found, strict=True))), name)
 
             later = pulumi.Output.all(*(_not_secret(outputs[path], path, name) for path in paths)).apply(whole)
-        return Arguments(spec=spec, later=later, secret_env=secret_env, namespace=namespace)
+        return Arguments(spec=spec, later=later, secret_env=secret_env, namespace=namespace, image_auth=image_auth)
 
 
 def _snake(key: object) -> str:

@@ -20,6 +20,7 @@ from sandbox_components.errors import InvalidInput
 from sandbox_components.manifests import services
 from sandbox_components.manifests.placement import Manifest, Placement
 from sandbox_components.manifests.policy import network_policy
+from sandbox_components.manifests.pull_secret import pull_secret
 from sandbox_components.manifests.workload import claim_of, stateful_set
 from sandbox_components.spec import naming, revision
 from sandbox_components.spec.sandbox import SandboxSpec
@@ -85,6 +86,12 @@ class Sandbox(pulumi.ComponentResource):
 
     def _register(self, placement: Placement, given: Arguments) -> None:
         name, spec = placement.name, given.spec
+        if spec.security == "baseline":
+            pulumi.log.warn(
+                f"{name}: security: baseline: the pod may do what Pod Security level restricted forbids; its namespace "
+                "must allow that (label pod-security.kubernetes.io/enforce: baseline)",
+                resource=self,
+            )
         before: list[pulumi.Resource] = []
         claim: KubernetesObject | None = None
         if spec.workspace is not None:
@@ -94,6 +101,7 @@ class Sandbox(pulumi.ComponentResource):
         if spec.health_check.type != "none":
             HealthProbe.below(self, name, spec.health_check)
         secret = self._secret(name, placement, given.secret_env)
+        pull_secret = self._pull_secret(placement, given)
         before.append(self._child(name, services.service_account(placement)))
         before.append(self._child(naming.headless_service_name(name), services.headless_service(placement)))
         before.append(self._child(name, network_policy(placement, spec)))
@@ -102,7 +110,12 @@ class Sandbox(pulumi.ComponentResource):
                 self._child(name, manifest)
         self._child(
             name,
-            _workload(placement, given, secret.object_name if secret else None),
+            _workload(
+                placement,
+                given,
+                secret.object_name if secret else None,
+                pull_secret.object_name if pull_secret else "",
+            ),
             depends_on=before,
             ignore_changes=["spec.replicas"],
             replace_with=[claim] if claim is not None else None,
@@ -132,12 +145,21 @@ class Sandbox(pulumi.ComponentResource):
         }
         return self._child(f"{name}-env", manifest)
 
+    def _pull_secret(self, placement: Placement, given: Arguments) -> KubernetesObject | None:
+        if given.image_auth is None:
+            return None
+        uri = given.spec.image.uri if given.later is None else given.later.apply(lambda spec: spec.image.uri)
+        manifest = pull_secret(placement, given.image_auth.docker_config(uri))
+        return self._child(f"{placement.name}-pull", manifest)
+
     def _child(self, name: str, manifest: Manifest, **options: Any) -> KubernetesObject:
         """Register one object; never protected, or a protected sandbox could not rotate a secret."""
         return KubernetesObject(name, manifest, pulumi.ResourceOptions(parent=self, protect=False, **options))
 
 
-def _workload(placement: Placement, given: Arguments, secret_name: pulumi.Output[str] | None) -> Manifest:
+def _workload(
+    placement: Placement, given: Arguments, secret_name: pulumi.Output[str] | None, pull: pulumi.Input[str]
+) -> Manifest:
     names = sorted(given.secret_env)
 
     def text(spec: SandboxSpec, secret: str) -> str:
@@ -146,11 +168,16 @@ def _workload(placement: Placement, given: Arguments, secret_name: pulumi.Output
     if given.later is None:
         spec = given.spec
         annotation: Any = text(spec, "") if secret_name is None else secret_name.apply(lambda found: text(spec, found))
-        leaf: Any = secret_name
-        return stateful_set(placement, spec, revision=annotation, secret_env=names, secret_name=leaf)
-    whole = pulumi.Output.all(given.later, secret_name or "").apply(
+        leaves: dict[str, Any] = {"secret_name": secret_name, "pull_secret": pull}
+        return stateful_set(placement, spec, revision=annotation, secret_env=names, **leaves)
+    whole = pulumi.Output.all(given.later, secret_name or "", pull).apply(
         lambda parts: stateful_set(
-            placement, parts[0], revision=text(parts[0], parts[1]), secret_env=names, secret_name=parts[1]
+            placement,
+            parts[0],
+            revision=text(parts[0], parts[1]),
+            secret_env=names,
+            secret_name=parts[1],
+            pull_secret=parts[2],
         )
     )
     shape = stateful_set(placement, given.spec, revision="")

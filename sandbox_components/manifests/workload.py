@@ -28,6 +28,7 @@ def stateful_set(
     revision: str,
     secret_env: Sequence[str] = (),
     secret_name: str = "",
+    pull_secret: str = "",
 ) -> Manifest:
     """Return the sandbox's StatefulSet.
 
@@ -37,6 +38,7 @@ def stateful_set(
         revision: text of the annotation `sandbox-components/spec`.
         secret_env: names of the variables that stand in the Secret.
         secret_name: that Secret's generated name.
+        pull_secret: generated name of the Secret with the registry's credential, used besides `imagePullSecrets`.
     """
     return {
         "apiVersion": "apps/v1",
@@ -50,13 +52,15 @@ def stateful_set(
             "selector": {"matchLabels": placement.selector},
             "template": {
                 "metadata": {"labels": placement.selector},
-                "spec": pod(placement, spec, secret_env, secret_name),
+                "spec": pod(placement, spec, secret_env, secret_name, pull_secret),
             },
         },
     }
 
 
-def pod(placement: Placement, spec: SandboxSpec, secret_env: Sequence[str], secret_name: str) -> Manifest:
+def pod(
+    placement: Placement, spec: SandboxSpec, secret_env: Sequence[str], secret_name: str, pull_secret: str = ""
+) -> Manifest:
     """Return the pod's spec."""
     restricted = spec.security == "restricted"
     security: Manifest = {
@@ -77,11 +81,12 @@ def pod(placement: Placement, spec: SandboxSpec, secret_env: Sequence[str], secr
         "containers": [_container(spec, secret_env, secret_name)],
         "volumes": [_volume(placement, spec)],
     }
+    pull_secrets = [*spec.image_pull_secrets, *([pull_secret] if pull_secret != "" else [])]
     optional: dict[str, Any] = {
         "runtimeClassName": spec.runtime_class,
         "nodeSelector": dict(spec.node_selector),
         "tolerations": [one.model_dump(by_alias=True, exclude_none=True) for one in spec.tolerations],
-        "imagePullSecrets": [{"name": name} for name in spec.image_pull_secrets],
+        "imagePullSecrets": [{"name": name} for name in pull_secrets],
     }
     return manifest | {key: value for key, value in optional.items() if value}
 

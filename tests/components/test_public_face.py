@@ -19,7 +19,7 @@ from sandbox_components.spec.scheduling import Toleration
 from sandbox_components.spec.workspace import Workspace
 
 OWN = {
-    args.SandboxArgs: {"namespace", "egress_rules"},
+    args.SandboxArgs: {"namespace", "egress_rules", "image_auth"},
     args.PersistentWorkspaceArgs: {"namespace", "deletion", "labels"},
 }
 """Fields that the component itself takes away before the rest is read."""
