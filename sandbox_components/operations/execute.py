@@ -15,7 +15,6 @@ from sandbox_components.kube.observation import Observation, State
 from sandbox_components.kube.snapshot import SandboxSnapshot, read_pod, read_statefulset
 from sandbox_components.kube.state import observe
 
-
 _KILLED = 137
 _PATIENCE_TRIES, _PATIENCE_SECONDS = 8, 0.25
 
