@@ -117,7 +117,12 @@ def _network_policies() -> list[Object]:
         _rule("networking.k8s.io", "networkpolicies", "get list watch"),
         _rule("discovery.k8s.io", "endpointslices", "get list watch"),
     ]
-    return _rights("kube-router", _user("kube-router"), rules)
+    # kube-router runs as a process here, where `sandbox doctor` can't see it: so it is told who enforces policies.
+    told = {"annotations": {"sandbox-components/network-policy": "kube-router"}}
+    return [
+        _object("v1", "Namespace", "kube-system", metadata=told),
+        *_rights("kube-router", _user("kube-router"), rules),
+    ]
 
 
 def _dns() -> list[Object]:
