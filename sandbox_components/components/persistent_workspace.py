@@ -13,6 +13,7 @@ from sandbox_components.components.args import PersistentWorkspaceArgs
 from sandbox_components.components.objects import KubernetesObject
 from sandbox_components.components.platform import Platform
 from sandbox_components.components.refusal import at_once
+from sandbox_components.components.taken import take_claim
 from sandbox_components.errors import InvalidInput
 from sandbox_components.manifests.claim import persistent_volume_claim
 from sandbox_components.manifests.placement import Placement
@@ -49,6 +50,9 @@ class PersistentWorkspace(pulumi.ComponentResource):
                     naming.check_label(key, value, f"{name}.labels")
             workspace = read(Workspace, values, name)
             placement = Platform.read().place(name, namespace, labels)
+            if workspace.existing_claim is None:
+                claim = workspace.claim_name or naming.claim_name(name)
+                take_claim(placement.namespace, claim, f"{name}.claim_name")
         self._register(name, workspace, placement, deletion, opts)
 
     @classmethod

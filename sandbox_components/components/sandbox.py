@@ -3,7 +3,6 @@
 No `from __future__ import annotations`: Pulumi's analyser reads the annotations.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from sandbox_components.components.objects import KubernetesObject
 from sandbox_components.components.persistent_workspace import PersistentWorkspace
 from sandbox_components.components.platform import Platform
 from sandbox_components.components.refusal import at_once
-from sandbox_components.errors import InvalidInput
+from sandbox_components.components.taken import take_claim, take_name
 from sandbox_components.manifests import services
 from sandbox_components.manifests.placement import Manifest, Placement
 from sandbox_components.manifests.policy import network_policy
@@ -58,7 +57,10 @@ class Sandbox(pulumi.ComponentResource):
             given = Arguments.split(args, name)
             labels = dict(args.get("labels") or {})
             placement = Platform.read().place(name, given.namespace, labels)
-            _check_alone(placement)
+            take_name(placement)
+            if given.spec.workspace is not None and given.spec.workspace.existing_claim is None:
+                claim = str(claim_of(placement, given.spec))
+                take_claim(placement.namespace, claim, f"{name}.workspace.claim_name")
         super().__init__("sandbox-components:index:Sandbox", name, None, opts)
         self._register(placement, given)
 
@@ -185,19 +187,3 @@ def _workload(
         lambda manifest: manifest["metadata"]["annotations"][naming.SPEC_ANNOTATION]
     )
     return {**shape, "spec": whole.apply(lambda manifest: manifest["spec"])}
-
-
-_TAKEN = "_sandbox_components_taken"
-
-
-def _check_alone(placement: Placement) -> None:
-    """Refuse a second sandbox of that name in the namespace: it would take over the first one's objects."""
-    root = pulumi.runtime.get_root_resource()
-    taken: set[str] = getattr(root, _TAKEN, set())
-    key = json.dumps([placement.namespace, placement.name])
-    if key in taken:
-        raise InvalidInput(
-            "name", f'a sandbox "{placement.name}" is declared already in namespace "{placement.namespace}"'
-        )
-    if root is not None:
-        setattr(root, _TAKEN, taken | {key})

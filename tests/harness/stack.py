@@ -94,6 +94,11 @@ class Stack:
         written["config"] = config
         self.config_file.write_text(yaml.safe_dump(written, sort_keys=False, allow_unicode=True))
 
+    def adopt_config(self, file: Path) -> None:
+        """Take over a config file's `sandbox-components:` keys."""
+        found = yaml.safe_load(file.read_text())["config"]
+        self.configure({key: value for key, value in found.items() if key.startswith(CONFIG)})
+
     def set_secret(self, path: str, value: str) -> None:
         """Set a secret below `sandbox-components:` by the CLI, which encrypts it."""
         arguments = ("config", "set", "--secret", "--path", CONFIG + path, "-s", self.name)
