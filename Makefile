@@ -4,13 +4,16 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
+MAKEFLAGS += --no-print-directory
 export PYTHONDONTWRITEBYTECODE := 1
 
 help: ## this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/; s/\$\$/$$/g' | expand -t 16
 
 $(READY): pyproject.toml .ci/constraints.txt
 	@echo "Python environment .venv (about a minute)" >&2
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "python3 must be 3.11 or newer" >&2; exit 1; }
+	@python3 -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv; } >&2
 	@python3 -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c .ci/constraints.txt -e '.[test,proxy,api,mcp,remote-state]'
 	@touch $@
@@ -22,10 +25,10 @@ test: lint ## everything that CI runs: lint, types, pure tests, real engine, rea
 	@.ci/test
 
 test-fast: $(READY) ## pure tests and mocks, under 30 s
-	@$(BIN)/python -m pytest -m 'not engine and not node' -n 2 -q
+	@$(BIN)/python -m pytest -m 'not engine and not node and not soak' -n 2 -q
 
 test-e2e: $(READY) ## the real node; K=word selects
-	@$(BIN)/python -m pytest -m node $(if $(K),-k '$(K)')
+	@$(BIN)/python -m pytest -m 'node and not soak' $(if $(K),-k '$(K)')
 
 lint: $(READY) ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports
@@ -43,7 +46,7 @@ cluster-down: ## remove local clusters with all their state (CLUSTER=NAME; defau
 	@if [ -e $(READY) ]; then $(BIN)/python -m devcluster down $(CLUSTER); else echo "nothing was set up here"; fi
 
 env: ## print export lines for a shell: eval "$$(make env)"
-	@$(MAKE) --no-print-directory -s $(READY) >&2
+	@$(MAKE) -s $(READY) >&2
 	@$(BIN)/python -m devcluster env $(or $(CLUSTER),demo)
 
 clean: ## remove what was built in the checkout (caches and clusters stay)
