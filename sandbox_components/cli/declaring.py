@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,26 +65,23 @@ class Declared:
         if self.entrypoint:
             entry.pop("command", None)
             entry["entrypoint"] = list(self.entrypoint)
-        limits = dict(entry.get("resourceLimits") or {})
+        limits: Entry = {}
         if self.cpu is not None:
             limits["cpu"] = quantity.cpu(self.cpu, "--cpu")
         if self.memory is not None:
             limits["memory"] = quantity.memory(self.memory, "--memory")
-        if limits:
-            entry["resourceLimits"] = limits
+        _put_over(entry, "resourceLimits", lambda old: {**old, **limits}, is_asked=bool(limits))
         self._apply_volume(entry)
         if self.health_check is not None:
             check = health_check_flag(self.health_check)
+            _respell(entry, "healthCheck")
             entry.pop("healthCheck", None)
             if check != {"type": "none"}:
                 entry["healthCheck"] = check
         if self.port:
             entry["ports"] = [_port(text) for text in self.port]
-        for key, pairs in (("env", self.env), ("labels", self.label)):
-            merged = _merged(entry.get(key) or {}, pairs, "--env" if key == "env" else "--label")
-            entry.pop(key, None)
-            if merged:
-                entry[key] = merged
+        _put_over(entry, "env", lambda old: _merged(old, self.env, "--env"), is_asked=bool(self.env))
+        _put_over(entry, "labels", lambda old: _merged(old, self.label, "--label"), is_asked=bool(self.label))
         for key, value in (("egress", self.egress), ("deletion", self.deletion)):
             if value is not None:
                 entry[key] = value
@@ -95,12 +92,20 @@ class Declared:
         given = {key: value for key, value in given.items() if value is not None}
         if not given:
             return
+        _take_extensions(entry, "extensions")
+        if isinstance(entry.get("workspace"), Mapping):
+            entry["workspace"] = _disk(entry["workspace"], given)
+            return
         volumes = entry.get("volumes") or []
         if not volumes and "mountPath" not in given:
             raise InvalidInput(
                 "--volume", "is missing: --size and --storage-class are of the volume, such as --volume /data"
             )
-        entry["volumes"] = [{**(volumes[0] if volumes else {}), **given}, *volumes[1:]]
+        # What is no list of one mapping is told by the validation.
+        if not volumes:
+            entry["volumes"] = [given]
+        elif isinstance(volumes, list) and isinstance(volumes[0], Mapping):
+            entry["volumes"] = [_disk(volumes[0], given), *volumes[1:]]
 
     def secrets(self) -> dict[str, str]:
         """Read the values of `--secret-env`: `KEY` from standard input, `KEY=@FILE` from a file.
@@ -109,7 +114,7 @@ class Declared:
             InvalidInput: two from standard input, or a file that can't be read. Never with a value.
         """
         found: dict[str, str] = {}
-        from_stdin = ""
+        from_stdin = "-f -" if self.file == "-" else ""
         for text in self.secret_env:
             key, equals, source = text.partition("=")
             if text.endswith("-") and not equals:
@@ -144,7 +149,6 @@ def read_entry(path: str, name: str) -> Entry:
         InvalidInput: naming the file and the field.
     """
     from sandbox_components.spec.document import load_document
-    from sandbox_components.spec.workspace import from_extensions
 
     source = "standard input" if path == "-" else path
     try:
@@ -155,11 +159,46 @@ def read_entry(path: str, name: str) -> Entry:
     named = entry.pop("name", None)
     if named is not None and named != name:
         raise InvalidInput("name", f'"{named}" in {source} is not the NAME given, "{name}"')
-    if entry.get("volumes") is None and entry.get("extensions") is not None:
-        workspace = from_extensions(entry.pop("extensions"), f"{source}: extensions")
-        if workspace is not None:
-            entry["volumes"] = [workspace.model_dump(by_alias=True, exclude_none=True)]
+    _take_extensions(entry, f"{source}: extensions")
     return entry
+
+
+def _take_extensions(entry: Entry, field: str) -> None:
+    """Turn the first seed's form of a disk into the config's."""
+    from sandbox_components.spec.workspace import from_extensions
+
+    if entry.get("extensions") is None or entry.get("volumes") is not None or entry.get("workspace") is not None:
+        return
+    workspace = from_extensions(entry.pop("extensions"), field)
+    if workspace is not None:
+        entry["volumes"] = [workspace.model_dump(by_alias=True, exclude_none=True)]
+
+
+def _respell(entry: Entry, key: str) -> None:
+    """Rename a key that is written in snake_case, so that it isn't there twice."""
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+    if snake != key and snake in entry and key not in entry:
+        entry[key] = entry.pop(snake)
+
+
+def _put_over(entry: Entry, key: str, change: Callable[[Entry], Entry], *, is_asked: bool) -> None:
+    """Put the changed mapping at `key`, away with an empty one; what is no mapping is told by the validation."""
+    if not is_asked:
+        return
+    _respell(entry, key)
+    old = entry.get(key)
+    changed = change(dict(old) if isinstance(old, Mapping) else {})
+    if old is None or isinstance(old, Mapping):
+        entry.pop(key, None)
+        if changed:
+            entry[key] = changed
+
+
+def _disk(old: Mapping[str, Any], given: Mapping[str, str]) -> Entry:
+    disk = dict(old)
+    for key in given:
+        _respell(disk, key)
+    return {**disk, **given}
 
 
 def declaring_options(command: F) -> F:

@@ -90,7 +90,7 @@ class Project:
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise InvalidInput(str(file), f"can't be read: {' '.join(str(error).split())}") from None
+            raise _unreadable(file, error) from None
         config = data.get("config") if isinstance(data, dict) else None
         return config if isinstance(config, dict) else {}
 
@@ -113,7 +113,7 @@ def _read(file: Path) -> Project:
     try:
         data = yaml.safe_load(file.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InvalidInput(str(file), f"can't be read: {' '.join(str(error).split())}") from None
+        raise _unreadable(file, error) from None
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         raise InvalidInput(str(file), "is not a Pulumi project: it has no name")
     folder = data.get("stackConfigDir") or (data.get("config") if isinstance(data.get("config"), str) else None)
@@ -123,3 +123,12 @@ def _read(file: Path) -> Project:
         config_folder=file.parent / (folder or "."),
         main=str(data.get("main") or "."),
     )
+
+
+def _unreadable(file: Path, error: Exception) -> InvalidInput:
+    """Return the error for a file that can't be read, without what is in it."""
+    from sandbox_components.operations.config_text import problem_of
+
+    if isinstance(error, OSError):
+        return InvalidInput(str(file), f"can't be read: {error.strerror}")
+    return InvalidInput(str(file), "is not UTF-8" if isinstance(error, UnicodeDecodeError) else problem_of(error))

@@ -28,8 +28,8 @@ def command(target: Target, name: str, declared: Declared, run: Run) -> None:
 
     naming.check_name(name, "NAME")
     declared.check_complete()
-    entry = declared.apply(read_entry(declared.file, name) if declared.file else {})
+    entry = declared.apply(read_entry(declared.file, name) if declared.file is not None else {})
     secrets = declared.secrets()
-    edit = declare.create(name, entry, secrets, "request" if declared.file else "")
+    edit = declare.create(name, entry, secrets, "request" if declared.file is not None else "")
     request = Request(name, edit, "created", secrets=secrets)
     carry_out(target, request, run)

@@ -25,14 +25,14 @@ def command(target: Target, name: str, declared: Declared, run: Run) -> None:
     from sandbox_components.operations import declare
     from sandbox_components.operations.change import Request
 
-    whole = read_entry(declared.file, name) if declared.file else None
+    whole = read_entry(declared.file, name) if declared.file is not None else None
     secrets = declared.secrets()
     edit = declare.update(
         name,
         lambda old: declared.apply(dict(whole) if whole is not None else old),
         secrets,
         declared.dropped_secrets(),
-        "request" if declared.file else "",
+        "request" if declared.file is not None else "",
     )
     request = Request(name, edit, "updated", secrets=secrets)
     carry_out(target, request, run)
