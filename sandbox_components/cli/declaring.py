@@ -88,8 +88,8 @@ class Declared:
         return entry
 
     def _apply_volume(self, entry: Entry) -> None:
-        given = {"mountPath": self.volume, "size": self.size, "storageClass": self.storage_class}
-        given = {key: value for key, value in given.items() if value is not None}
+        flags = {"mountPath": self.volume, "size": self.size, "storageClass": self.storage_class}
+        given = {key: value for key, value in flags.items() if value is not None}
         if not given:
             return
         _take_extensions(entry, "extensions")

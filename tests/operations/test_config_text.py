@@ -12,6 +12,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.operations.config_text import edited
+from tests.operations.odd_texts import ODD_TEXTS
 
 ODD = """\
 # the stack's settings
@@ -169,23 +170,7 @@ def test_files_with_little_in_them(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["true", "False", "yes", "NO", "on", "y", "null", "~", "", " x ", "007", "0o17", "0x1F", "1_000", "1e3", ".5", "-1"]
-    + ["1:30", "2026-01-02", ".inf", ".NaN", "=", "<<", "a: b", "a #b", "- a", "!x", "&x", "*x", "%x", "@x", "`x", "{x"]
-    + [
-        "[x",
-        "'",
-        '"',
-        "\\n",
-        "tab\there",
-        "two\nlines",
-        "two\nlines\n",
-        "\nlead",
-        "trail \nx",
-        "zürich",
-        "日本",
-        "\x07",
-    ]
-    + ["\u2028", "\ufeff", "💥", "x" * 5000, "?", "|", ">", "---", "...", "k:", ":v", "#c"],
+    ODD_TEXTS,
 )
 def test_texts_come_back_as_they_were(value: str) -> None:
     after = edited(ODD, put("config", "s", "c", "text", value=value), "f")
