@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 export PYTHONDONTWRITEBYTECODE := 1
 
 help: ## this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/; s/\$\$/$$/g' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/; s/\$$\$$/$$/g' | expand -t 16
 
 $(READY): pyproject.toml .ci/constraints.txt
 	@echo "Python environment .venv (about a minute)" >&2
@@ -19,7 +19,7 @@ $(READY): pyproject.toml .ci/constraints.txt
 	@touch $@
 
 demo: $(READY) ## the main job on a local cluster: create, pause, resume, go on from the checkpoint
-	@$(BIN)/python -m devcluster demo
+	@$(BIN)/python -m devcluster demo $(or $(CLUSTER),demo)
 
 test: lint ## everything that CI runs: lint, types, pure tests, real engine, real node
 	@.ci/test
