@@ -15,6 +15,7 @@ import click
 from sandbox_components.cli.options import Target, output_option, timeout_option
 from sandbox_components.cli.output import print_document
 from sandbox_components.cli.progress import Progress
+from sandbox_components.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sandbox_components.operations.change import Change, Request
@@ -73,7 +74,20 @@ def engine_of(target: Target) -> Engine:
     from sandbox_components.operations.project import Project
 
     project = Project.find(Path(target.cwd))
-    return Engine(project, project.stack(target.stack))
+    stack = project.stack(target.stack)
+    config = project.config(stack)
+    for flag, key, given in (
+        ("--kubeconfig", "kubernetes:kubeconfig", target.kubeconfig),
+        ("--context", "kubernetes:context", target.context),
+    ):
+        is_needed = key in config or flag == "--context"
+        if given is not None and is_needed and config.get(key) != given:
+            raise InvalidInput(
+                flag,
+                f"the engine takes it from the stack's config, {key}",
+                suggestions=[f"pulumi config set {key} {given} --stack {stack}"],
+            )
+    return Engine(project, stack, kubeconfig=None if "kubernetes:kubeconfig" in config else target.kubeconfig)
 
 
 def carry_out(target: Target, request: Request, run: Run) -> None:
@@ -82,12 +96,14 @@ def carry_out(target: Target, request: Request, run: Run) -> None:
     from sandbox_components.operations.settle import check_free, settle
 
     engine = engine_of(target)
+    target = target.on(engine.stack)
     place = engine.project.default_namespace(engine.stack)
     if request.done == "created" and not run.no_up:
         with target.connect() as cluster:
             check_free(cluster, place, request.name, engine)
 
     def ask(planned: Change) -> bool | None:
+        progress.clear()
         if not target.is_quiet or not run.yes:
             show_plan(planned)
         if run.yes:
@@ -105,10 +121,11 @@ def carry_out(target: Target, request: Request, run: Run) -> None:
             report=lambda line: progress(request.name, line),
         )
         if done.outcome == "planned":
+            progress.clear()
             show_plan(done)
-        if run.wait and done.outcome in ("created", "updated", "deleted"):
+        if run.wait and not run.no_up and done.outcome != "planned":
             with target.connect() as cluster:
-                settle(cluster, place, done, timeout=run.timeout, report=progress)
+                settle(cluster, place, done, is_deletion=request.deletes, timeout=run.timeout, report=progress)
     if run.output == "text":
         click.echo(f"{done.name} {done.outcome}")
     else:
@@ -119,6 +136,8 @@ def carry_out(target: Target, request: Request, run: Run) -> None:
 
 def show_plan(planned: Change) -> None:
     """Print what would happen, in the words of the engine's preview, on stderr."""
+    from sandbox_components.operations.plan import STATEFUL_SET
+
     click.echo(f"plan for {planned.name}:", err=True)
     for step in planned.steps:
         sign = _WORDS.get(step.operation, "±" if "replace" in step.operation else "·")
@@ -132,6 +151,8 @@ def show_plan(planned: Change) -> None:
             click.echo(f"  disk: the claim {claim} and all files on it are deleted with the sandbox", err=True)
     elif planned.is_new:
         pass
+    elif any(step.type == STATEFUL_SET and step.operation == "delete" for step in planned.steps):
+        click.echo("  no disk is deleted", err=True)
     elif planned.restarts:
         click.echo("  restarts the agent (a paused one takes it over at resume); the disk stays", err=True)
     else:

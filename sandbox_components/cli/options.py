@@ -43,6 +43,10 @@ class Target:
 
         return Cluster.connect(self.kubeconfig, self.context, timeout_seconds=timeout_seconds)
 
+    def on(self, stack: str) -> Target:
+        """Return the same target on a stack that was found otherwise, with what its config says about the cluster."""
+        return _of_stack(replace(self, stack=stack))
+
     def namespace_in(self, cluster: Cluster) -> str:
         """Return the namespace to work in: the chosen one, else the kubeconfig context's, else `default`."""
         return self.namespace or cluster.connection.namespace or "default"

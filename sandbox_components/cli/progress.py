@@ -44,6 +44,10 @@ class Progress:
         sys.stderr.flush()
         self._width = len(line)
 
+    def clear(self) -> None:
+        """Take the changing line away, before something else is printed."""
+        self._wipe()
+
     def _wipe(self) -> None:
         if self._width:
             sys.stderr.write("\r" + " " * self._width + "\r")

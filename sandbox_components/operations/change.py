@@ -16,7 +16,7 @@ from sandbox_components.errors import ConfirmationNeeded, Declined, InvalidInput
 from sandbox_components.operations.config_file import SECRET_ENV, Draft, locked
 from sandbox_components.operations.config_text import Edit
 from sandbox_components.operations.engine import Engine, Report
-from sandbox_components.operations.plan import CLAIM, Step
+from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Step
 
 Ask = Callable[["Change"], bool | None]
 """Shows a plan and returns the user's yes or no; None where nobody can be asked."""
@@ -28,7 +28,7 @@ class Change:
 
     Attributes:
         outcome: `created`, `updated`, `deleted`, `unchanged`, `edited` (config only) or `planned` (dry run).
-        restarts: whether the pod template changes, so that a running agent restarts.
+        restarts: whether the pod template changes, so that a running agent restarts on it.
         steps: the engine's operations.
         deletes_disk: names of the claims that are deleted with their data.
         is_new: the StatefulSet is made by it.
@@ -133,11 +133,12 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
         _check_deletion(request.name, own, plan.knows(request.name), engine)
     else:
         _check_disk(request.name, own)
+    is_new = any(step.type == STATEFUL_SET and step.operation == "create" for step in own)
     planned = Change(
         name=request.name,
         outcome="planned",
-        restarts=any(step.restarts for step in own),
-        is_new=any(step.type.endswith("StatefulSet") and step.operation == "create" for step in own),
+        restarts=not request.deletes and not is_new and any(step.restarts for step in own),
+        is_new=is_new,
         steps=needed,
         deletes_disk=tuple(step.name for step in own if step.type == CLAIM and "delete" in step.operation),
     )

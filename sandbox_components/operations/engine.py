@@ -20,16 +20,29 @@ from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxEr
 from sandbox_components.operations.plan import Plan
 from sandbox_components.operations.project import Project
 
+_OURS = re.compile(
+    r"^(?:error: )?(?P<field>sandbox-components:[^\s:]+|[a-z][-a-z0-9]{0,51}(?:\.[A-Za-z_][^\s:]*)+): (?P<problem>.+)",
+    re.MULTILINE,
+)
+"""What the components say of wrong config and arguments: the path of the field, then the problem."""
+
 Report = Callable[[str], None]
 """Called with a line of progress."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """The Pulumi engine on one stack."""
+    """The Pulumi engine on one stack.
+
+    Attributes:
+        project: where the program is.
+        stack: its name.
+        kubeconfig: file that stands for KUBECONFIG, where the stack's config names none.
+    """
 
     project: Project
     stack: str
+    kubeconfig: str | None = None
 
     def preview(self, config_file: Path | None = None, *, ignore_protect: bool = False) -> Plan:
         """Return what `pulumi up` would do with the given config file.
@@ -90,7 +103,10 @@ class Engine:
         return [program, *arguments, "--stack", self.stack, "--non-interactive", "--color", "never"]
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+        environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+        if self.kubeconfig is not None:
+            environment["KUBECONFIG"] = str(Path(self.kubeconfig).resolve())
+        return environment
 
     def _run(self, arguments: Sequence[str], stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -128,9 +144,9 @@ def fault(text: str, verb: str, stack: str) -> SandboxError:
     and nothing is cancelled by itself.
     """
     text = text.strip()
-    ours = re.search(r"InvalidInput: (?P<message>.+)", text)
+    ours = _OURS.search(text)
     if ours is not None:
-        return InvalidInput("", ours["message"].strip())
+        return InvalidInput(ours["field"], ours["problem"].strip())
     if "currently locked by" in text:
         holder = "; ".join(line.strip() for line in text.splitlines() if "created by" in line) or "unknown"
         return SandboxError(

@@ -34,19 +34,28 @@ def check_free(cluster: Cluster, namespace: str, name: str, engine: Engine) -> N
         )
 
 
-def settle(cluster: Cluster, namespace: str, done: Change, *, timeout: timedelta | None, report: Report) -> None:
+def settle(
+    cluster: Cluster,
+    namespace: str,
+    done: Change,
+    *,
+    is_deletion: bool = False,
+    timeout: timedelta | None,
+    report: Report,
+) -> None:
     """Wait: created and restarted sandboxes until Ready, deleted ones until the pod is gone.
 
-    A paused sandbox is left alone: what changed is taken over at its resume.
+    Where nothing was left to change it waits too: the command before may have been killed while it waited. A paused
+    sandbox is left alone: what changed is taken over at its resume.
 
     Raises:
         Refused: it can't come right; says why.
         TimedOut: it takes longer; goes on without us.
     """
-    if done.outcome == "deleted":
+    if is_deletion:
         wait_gone(cluster, namespace, [done.name], timeout=timeout or timedelta(minutes=5), report=report)
         return
-    if not done.is_new and not done.restarts:
+    if not done.is_new and not done.restarts and done.outcome != "unchanged":
         return
     try:
         statefulset = read_statefulset(cluster, namespace, done.name)
