@@ -23,7 +23,7 @@ def diagnose_creation(events: Iterable[Json], *, name: str, namespace: str) -> D
     last = next((event for event in reversed(list(events)) if text(event, "reason") in attempts), None)
     if last is None or text(last, "reason") != "FailedCreate":
         return None
-    said = _PREFIX.sub("", " ".join(text(last, "message").split()))
+    said = _PREFIX.sub("", " ".join(text(last, "message").split())).partition("Warning: would violate")[0]
     if "exceeded quota" in said:
         return Diagnosis(
             f"the namespace's quota leaves no room: {said}",

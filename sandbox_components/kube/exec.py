@@ -24,6 +24,7 @@ from lightkube.config import client_adapter
 from sandbox_components.errors import SandboxError, TimedOut, Unreachable
 from sandbox_components.kube import answers, paths
 from sandbox_components.kube.client import Cluster
+from sandbox_components.kube.exits import runtime_cause
 from sandbox_components.kube.objects import dig, items, text
 
 if TYPE_CHECKING:
@@ -262,9 +263,7 @@ def _result(data: bytes) -> ExecResult:
             with contextlib.suppress(ValueError):
                 return ExecResult(int(text(cause, "message")))
     said = " ".join(text(status, "message").split())
-    # The runtime nests the cause: ... unable to start container process: exec: "x": executable file not found in $PATH
-    cause_found = re.search(r"exec: (\".*?\": .*?)(?:: unknown)?$", said)
-    problem = cause_found.group(1) if cause_found else said
+    problem = runtime_cause(said)
     if re.search(r"executable file not found|no such file or directory", said):
         return ExecResult(NOT_FOUND, problem)
     if re.search(r"permission denied|exec format error|is a directory", said):

@@ -34,6 +34,12 @@ def signal_name(number: int) -> str | None:
         return f"SIGRT{number}" if 32 <= number <= 64 else None
 
 
+def runtime_cause(message: str) -> str:
+    """Cut the layers off a container runtime's message: what is left begins with the command that failed."""
+    said = " ".join(message.split()).removesuffix(": unknown")
+    return said.rpartition("unable to start container process: ")[2].removeprefix("exec: ")
+
+
 def diagnose_exit(
     terminated: Json, *, name: str, restarts: int, memory_limit: str | None, probe_error: str | None
 ) -> Diagnosis:
@@ -67,7 +73,7 @@ def diagnose_exit(
         )
     if reason in _NO_PROCESS:
         return Diagnosis(
-            f"the agent's command can't be started: {message or reason}{times}",
+            f"the agent's command can't be started: {runtime_cause(message) or reason}{times}",
             "check the entrypoint and the image",
             is_error=True,
             is_hopeless=True,

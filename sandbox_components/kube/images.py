@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sandbox_components.kube.exits import runtime_cause
 from sandbox_components.kube.observation import Diagnosis
 
 PULL_REASONS = {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed"}
@@ -37,7 +38,8 @@ def diagnose_waiting(reason: str, message: str, *, name: str, image: str, pull_e
     """
     change = f"correct it with `sandbox update {name} --image IMAGE`"
     if reason in PULL_REASONS:
-        return _diagnose_pull(_detail(message) or _detail(pull_error or ""), name, image)
+        detail = _detail(message) or _detail(pull_error or "")
+        return _diagnose_pull(detail.removeprefix(f"{image}: "), name, image)
     if reason == "InvalidImageName":
         return Diagnosis(f'"{image}" is not an image name: {_detail(message)}', change, True, True)
     if reason == "ErrImageNeverPull":
@@ -72,7 +74,7 @@ def _diagnose_pull(detail: str, name: str, image: str) -> Diagnosis:
 def _diagnose_configuration(reason: str, message: str, change: str) -> Diagnosis:
     said = _plain(message) or reason
     if re.search(r"executable file not found|no such file or directory|permission denied", said):
-        cause = f"the agent's command can't be started: {said}"
+        cause = f"the agent's command can't be started: {runtime_cause(said)}"
         return Diagnosis(cause, "check the entrypoint and the image", is_error=True, is_hopeless=True)
     if "runAsNonRoot" in said:
         return Diagnosis(

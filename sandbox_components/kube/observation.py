@@ -129,7 +129,7 @@ class Diagnosis:
     @property
     def text(self) -> str:
         """Cause and next step, as `errorReason` shows them."""
-        return f"{self.cause}; {self.next_step}" if self.next_step else self.cause
+        return f"{self.cause.rstrip('.')}; {self.next_step}" if self.next_step else self.cause
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sandbox_components.errors import AccessDenied, NotFound
 from sandbox_components.kube import paths
 from sandbox_components.kube.client import Cluster
-from sandbox_components.kube.objects import Json, dig, items, name_of, named, text, uid
+from sandbox_components.kube.objects import Json, dig, is_true, items, name_of, named, text, uid
 from sandbox_components.kube.probes import event_time
 from sandbox_components.spec.naming import CONTAINER, SANDBOX_LABEL, pod_name
 
@@ -149,7 +149,7 @@ def in_order(events: Iterable[Json]) -> tuple[Json, ...]:
 
 
 def read_many(cluster: Cluster, namespace: str | None) -> Iterator[SandboxSnapshot]:
-    """Read all sandboxes of a namespace, or of all namespaces, in three requests and rarely two more."""
+    """Read all sandboxes of a namespace, or of all; three requests, and a few more where some are not well."""
     statefulsets = list_statefulsets(cluster, namespace)
     if not statefulsets:
         return
@@ -166,17 +166,30 @@ def read_many(cluster: Cluster, namespace: str | None) -> Iterator[SandboxSnapsh
         for s in statefulsets
     )
     events = read_events(cluster, namespace, "StatefulSet") if podless else []
+    if any(_is_troubled(pod) for pod in pods.values()):
+        events += read_events(cluster, namespace, "Pod")
+    by_object: dict[str, list[Json]] = {}
+    for event in events:
+        by_object.setdefault(text(event, "involvedObject", "uid"), []).append(event)
     classes = _classes_for(cluster, list(claims.values()))
     for statefulset in statefulsets:
         where = text(statefulset, "metadata", "namespace")
         key = _claim_key(statefulset)
+        pod = pods.get((where, pod_name(name_of(statefulset))))
         yield SandboxSnapshot(
             statefulset=statefulset,
-            pod=pods.get((where, pod_name(name_of(statefulset)))),
+            pod=pod,
             claim=claims.get(key) if key else None,
-            events=in_order(e for e in events if text(e, "involvedObject", "uid") == uid(statefulset)),
+            events=in_order(by_object.get(uid(statefulset), []) + by_object.get(uid(pod), [])),
             storage_classes=classes,
         )
+
+
+def _is_troubled(pod: Json) -> bool:
+    """Whether only the pod's events tell what is wrong with it."""
+    if not is_true(pod, "Ready"):
+        return not dig(pod, "metadata", "deletionTimestamp")
+    return any(entry.get("restartCount") for entry in items(pod, "status", "containerStatuses"))
 
 
 def _key(obj: Json) -> tuple[str, str]:

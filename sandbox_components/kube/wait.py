@@ -281,7 +281,7 @@ class _Ready:
     def _time_out(self) -> None:
         for name in list(self.waiting):
             observation = self._observe(name)
-            cause = f": {observation.diagnosis.cause}" if observation.diagnosis else ""
+            cause = f": {observation.diagnosis.cause.rstrip('.')}" if observation.diagnosis else ""
             self.failed[name] = TimedOut(
                 f"{name} is not ready after {_spoken(self.timeout)} (state {observation.state}){cause}; it goes on",
                 suggestions=[f"sandbox describe {name} -n {self.namespace}"],

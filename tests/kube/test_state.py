@@ -60,7 +60,7 @@ RESUME = {"v": 1, "mode": "Running", "by": "ada", "at": ago(60), "generation": 3
 RESUME_LONG_AGO = {**RESUME, "at": ago(86400)}
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-CONFLICT = "0/2 nodes are available: 2 node(s) had volume node affinity conflict."
+CONFLICT = "0/2 nodes are available: 2 node(s) had volume node affinity conflict"
 PULL = 'Failed to pull image "registry.example/agent:1": rpc error: code = NotFound desc = '
 QUOTA = (
     'create Pod nightly-0 in StatefulSet nightly failed error: pods "nightly-0" is forbidden: exceeded quota: '
@@ -88,7 +88,7 @@ STARTS = [
     Case("scheduled, kubelet hasn't spoken", snapshot(None, starting(None)), PENDING),
     Case("container is being made", snapshot(None, starting(waiting("ContainerCreating"))), PENDING),
     Case("init containers run", snapshot(None, starting(waiting("PodInitializing"))), PENDING),
-    Case("no room: cpu", snapshot(None, unscheduled(NO_ROOM)), PENDING, "1 Insufficient cpu."),
+    Case("no room: cpu", snapshot(None, unscheduled(NO_ROOM)), PENDING, "1 Insufficient cpu"),
     Case("no room: memory", snapshot(None, unscheduled("1 Insufficient memory.")), PENDING, "--memory SIZE"),
     Case("no room: pods", snapshot(None, unscheduled("0/1 nodes: 1 Too many pods.")), PENDING, "Too many pods"),
     Case("volume is on another node", snapshot(None, unscheduled(CONFLICT)), PENDING, CONFLICT),
@@ -621,7 +621,7 @@ ENDS = [
         "command can't be started",
         snapshot(None, crashed(128, "StartError", message='exec: "x": executable file not found in $PATH')),
         ERROR,
-        'can\'t be started: exec: "x"',
+        'can\'t be started: "x"',
         ExitStatus(128),
         hopeless=True,
         restarts=1,
@@ -678,7 +678,7 @@ ENDS = [
             pod(phase="Failed", reason="Evicted", message="The node was low on resource: ephemeral-storage."),
         ),
         ERROR,
-        "evicted from node node-a: The node was low on resource: ephemeral-storage.",
+        "evicted from node node-a: The node was low on resource: ephemeral-storage;",
     ),
     Case(
         "evicted, exit known",
