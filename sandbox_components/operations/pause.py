@@ -69,14 +69,17 @@ def pause(
     plans = {name: _plan(cluster, namespace, name) for name in dict.fromkeys(names)}
     if dry_run:
         return [_result(n, p, "already paused" if p.is_paused else "would pause") for n, p in plans.items()]
-    notes: dict[str, Record] = {}
-    for name, plan in plans.items():
-        if not plan.is_paused:
-            notes[name] = _note(cluster, plan, reason)
-            scaling.set_replicas(cluster, plan.statefulset, 0, notes[name])
-    if wait:
-        leaving = [name for name, plan in plans.items() if not plan.is_paused or plan.pod is not None]
-        last = wait_gone(cluster, namespace, leaving, timeout=timeout, report=report) if leaving else {}
+    notes = {name: _note(cluster, plan, reason) for name, plan in plans.items() if not plan.is_paused}
+
+    def scale() -> None:
+        for name, note in notes.items():
+            scaling.set_replicas(cluster, plans[name].statefulset, 0, note)
+
+    leaving = [name for name, plan in plans.items() if not plan.is_paused or plan.pod is not None]
+    if not wait:
+        scale()
+    elif leaving:
+        last = wait_gone(cluster, namespace, leaving, timeout=timeout, begin=scale, report=report)
         for name, pod in last.items():
             _note_exit(cluster, namespace, name, pod, notes.get(name))
     done = "paused" if wait else "pausing"

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from sandbox_components.errors import NotFound, Refused, TimedOut
+from sandbox_components.kube.objects import dig
+from sandbox_components.operations.pause import pause
+from sandbox_components.operations.resume import resume
+from tests.kube.api import FakeApi
+from tests.kube.objects import NAME, NAMESPACE, event, pod, running, starting, waiting
+from tests.operations.cluster_side import POD, SET, api_pod, sandbox_in
+
+SOON = timedelta(seconds=10)
+
+
+def note(api: FakeApi) -> dict[str, object]:
+    read = json.loads(api.objects[SET]["metadata"]["annotations"]["sandbox-components/pause"])
+    assert isinstance(read, dict)
+    return read
+
+
+def test_pause_scales_by_the_subresource_and_says_who_and_why() -> None:
+    api = sandbox_in(FakeApi())
+    with api.cluster() as cluster:
+        results = pause(cluster, NAMESPACE, [NAME], reason="weekend", timeout=SOON)
+
+    assert [(r.name, r.outcome, r.is_ephemeral) for r in results] == [(NAME, "paused", False)]
+    assert api.changes() == [("PATCH", SET), ("PATCH", f"{SET}/scale"), ("PATCH", SET)]
+    assert all(params["fieldManager"] == "sandbox-components" for m, _, params in api.asked if m == "PATCH")
+    assert (f"{SET}/scale", {"spec": {"replicas": 0}}) in api.bodies
+    assert (note(api)["mode"], note(api)["reason"], note(api)["by"]) == ("Paused", "weekend", "default")
+    assert POD not in api.objects
+
+
+def test_the_note_tells_how_the_agent_ended() -> None:
+    api = sandbox_in(FakeApi())
+    with api.cluster() as cluster:
+        pause(cluster, NAMESPACE, [NAME], timeout=SOON)
+    assert note(api)["exitStatus"] == {"code": 143, "signal": "SIGTERM"}
+
+
+def test_pausing_twice_changes_nothing_the_second_time() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+    with api.cluster() as cluster:
+        results = pause(cluster, NAMESPACE, [NAME, NAME], timeout=SOON)
+    assert [r.outcome for r in results] == ["already paused"]
+    assert api.changes() == []
+
+
+def test_a_paused_sandbox_whose_pod_still_stops_is_waited_for() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+    api.put(api_pod(pod(running(), deleted=1)))
+    with api.cluster() as cluster, pytest.raises(TimedOut, match="still there after 1s"):
+        pause(cluster, NAMESPACE, [NAME], timeout=timedelta(seconds=1))
+
+
+def test_a_dry_run_changes_nothing() -> None:
+    api = sandbox_in(FakeApi())
+    with api.cluster() as cluster:
+        assert pause(cluster, NAMESPACE, [NAME], dry_run=True)[0].outcome == "would pause"
+        assert resume(cluster, NAMESPACE, [NAME], dry_run=True)[0].outcome == "already running"
+    assert api.changes() == []
+
+
+def test_no_sandbox_is_paused_when_one_of_the_names_is_wrong() -> None:
+    api = sandbox_in(FakeApi())
+    with api.cluster() as cluster, pytest.raises(NotFound) as caught:
+        pause(cluster, NAMESPACE, [NAME, "nightlyy"])
+    assert api.changes() == []
+    assert caught.value.suggestions == (f"did you mean: {NAME}", f"sandbox list -n {NAMESPACE}")
+
+
+def test_resume_waits_for_a_new_pod() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+    told: list[str] = []
+    with api.cluster() as cluster:
+        results = resume(cluster, NAMESPACE, [NAME], timeout=SOON, report=lambda _, line: told.append(line))
+    assert [(r.name, r.outcome) for r in results] == [(NAME, "resumed")]
+    assert note(api)["mode"] == "Running"
+    assert told[-1] == "ready"
+
+
+def test_resume_does_not_take_the_pod_that_is_still_stopping_for_the_new_one() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+    api.put(api_pod(pod(running())))
+    api.on_scale = lambda name, replicas: None
+    with api.cluster() as cluster, pytest.raises(TimedOut):
+        resume(cluster, NAMESPACE, [NAME], timeout=timedelta(seconds=1))
+
+
+def test_resuming_what_runs_changes_nothing() -> None:
+    api = sandbox_in(FakeApi())
+    with api.cluster() as cluster:
+        assert resume(cluster, NAMESPACE, [NAME])[0].outcome == "already running"
+    assert api.changes() == []
+
+
+def test_resume_stops_early_when_it_cannot_come_right() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+
+    def controller(name: str, replicas: int) -> None:
+        api.put(api_pod(starting(waiting("InvalidImageName", "invalid reference format")), "uid-new"))
+        api.objects[SET]["status"]["observedGeneration"] = api.objects[SET]["metadata"]["generation"]
+
+    api.on_scale = controller
+    with api.cluster() as cluster, pytest.raises(Refused, match="is not an image name") as caught:
+        resume(cluster, NAMESPACE, [NAME], timeout=SOON)
+    assert caught.value.exit_code == 4
+    assert f"sandbox describe {NAME} -n {NAMESPACE}" in caught.value.suggestions
+
+
+def test_resume_stops_early_when_quota_refuses_the_pod() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+
+    def controller(name: str, replicas: int) -> None:
+        refusal = event("FailedCreate", "forbidden: exceeded quota: small", kind="StatefulSet")
+        refusal["lastTimestamp"] = "2999-01-01T00:00:00Z"
+        api.put(refusal)
+        api.objects[SET]["status"]["observedGeneration"] = api.objects[SET]["metadata"]["generation"]
+
+    api.on_scale = controller
+    with api.cluster() as cluster, pytest.raises(Refused, match="quota leaves no room"):
+        resume(cluster, NAMESPACE, [NAME], timeout=SOON)
+
+
+def test_resume_without_waiting_only_scales() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+    with api.cluster() as cluster:
+        assert resume(cluster, NAMESPACE, [NAME], wait=False)[0].outcome == "resuming"
+    assert dig(api.objects[SET], "spec", "replicas") == 1
+
+
+def test_who_may_not_watch_waits_by_listing() -> None:
+    api = sandbox_in(FakeApi())
+    api.on_scale = lambda name, replicas: api.objects[SET]["status"].update(observedGeneration=9)
+
+    original = api.handle_request
+
+    def refusing(request):  # type: ignore[no-untyped-def]
+        response = original(request)
+        if "watch=true" in str(request.url):
+            api.objects.pop(POD, None)
+            return type(response)(403, json={"message": "no watch"})
+        return response
+
+    api.handle_request = refusing  # type: ignore[method-assign]
+    with api.cluster() as cluster:
+        assert pause(cluster, NAMESPACE, [NAME], timeout=SOON)[0].outcome == "paused"
