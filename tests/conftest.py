@@ -14,6 +14,7 @@ from devcluster.cluster import Cluster
 from tests.harness import kwok
 from tests.harness.api import Api
 from tests.harness.ground import TOOLS, Ground, on_kwok, on_the_node
+from tests.harness.kwok import KwokNode
 
 CLUSTER_NAME = "test"
 REAL = ("engine", "node")
@@ -91,16 +92,24 @@ def pulumi_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def kwok_node(
+    node_cluster: Cluster, api: Api, tools: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KwokNode]:
+    """The node of engine tests."""
+    log = tmp_path_factory.mktemp("kwok") / "kwok.log"
+    with kwok.node(tools / "kwok", node_cluster.kubeconfig, api, log) as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
 def engine_ground(
-    node_cluster: Cluster, api: Api, tools: Path, pulumi_home: Path, tmp_path_factory: pytest.TempPathFactory
+    kwok_node: KwokNode, node_cluster: Cluster, api: Api, tools: Path, pulumi_home: Path
 ) -> Iterator[Ground]:
     """Where engine tests put their sandboxes: kwok's node."""
-    log = tmp_path_factory.mktemp("kwok") / "kwok.log"
-    with kwok.node(tools / "kwok", node_cluster.kubeconfig, api, log):
-        ground = on_kwok(api, node_cluster.kubeconfig, tools, pulumi_home)
-        yield ground
-        for volume in ground.volumes:
-            api.delete("PersistentVolume", volume)
+    ground = on_kwok(kwok_node, api, node_cluster.kubeconfig, tools, pulumi_home)
+    yield ground
+    for volume in ground.volumes:
+        api.delete("PersistentVolume", volume)
 
 
 @pytest.fixture(scope="session")

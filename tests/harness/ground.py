@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.harness import kwok
 from tests.harness.api import Api, eventually
+from tests.harness.kwok import MARK, KwokNode
 from tests.harness.stack import Stack
 
 Json = dict[str, Any]
@@ -106,8 +106,8 @@ def new_namespace() -> str:
     return f"t-{uuid.uuid4().hex[:10]}"
 
 
-def on_kwok(api: Api, kubeconfig: Path, tools: Path, home: Path) -> Ground:
-    """The ground of engine tests; kwok's node must be there."""
+def on_kwok(node: KwokNode, api: Api, kubeconfig: Path, tools: Path, home: Path) -> Ground:
+    """The ground of engine tests."""
     if api.find("StorageClass", READY_MADE) is None:
         api.create(
             {
@@ -119,8 +119,8 @@ def on_kwok(api: Api, kubeconfig: Path, tools: Path, home: Path) -> Ground:
                 "allowVolumeExpansion": True,
             }
         )
-    toleration = {"key": kwok.MARK, "operator": "Exists", "effect": "NoSchedule"}
-    placement = {"nodeSelector": dict(kwok.SELECTOR), "tolerations": [toleration]}
+    toleration = {"key": MARK, "operator": "Exists", "effect": "NoSchedule"}
+    placement = {"nodeSelector": node.selector, "tolerations": [toleration]}
     return Ground(api, kubeconfig, tools, home, placement, READY_MADE)
 
 
