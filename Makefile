@@ -44,8 +44,8 @@ cluster: $(READY) ## start the local cluster (CLUSTER=NAME, default demo)
 	@$(BIN)/python -m devcluster up $(or $(CLUSTER),demo)
 
 cluster-down: ## remove local clusters with all their state (CLUSTER=NAME; default all)
-	@if [ -e $(READY) ] || ls -d $(CLUSTERS)/*/ >/dev/null 2>&1; then \
-	  $(MAKE) -s $(READY) >&2 && $(BIN)/python -m devcluster down $(CLUSTER); else echo "there is no cluster"; fi
+	@if ls -d $(CLUSTERS)/*/ >/dev/null 2>&1; then $(MAKE) -s $(READY) >&2; fi
+	@if [ -e $(READY) ]; then $(BIN)/python -m devcluster down $(CLUSTER); else echo "there is no cluster"; fi
 
 env: ## print export lines for a shell: eval "$$(make env)"
 	@$(MAKE) -s $(READY) >&2
