@@ -21,6 +21,7 @@ SANDBOX = "counter"
 POD = f"{SANDBOX}-0"
 LOG_SECONDS = 60.0
 STEPS_FIRST = 3
+DEFAULT_NAME = "demo"
 
 
 def main(name: str) -> int:
@@ -48,19 +49,22 @@ def main(name: str) -> int:
     if after <= before:
         raise ClusterError(f"the agent did not go on from its checkpoint: step={before} before, step={after} after")
     _check_claim(place, claim)
-    print(f"\ndone in {time.monotonic() - started:.0f} s; the cluster keeps running")
-    print(_NEXT.format(name=name))
+    print(f"\ndone in {time.monotonic() - started:.0f} s; the sandbox keeps running")
+    own = "" if name == DEFAULT_NAME else f" CLUSTER={name}"
+    print(_NEXT.format(own=own))
+    print(_END_OF_OURS.format(own=own) if place.kubeconfig else _END_OF_THEIRS.format(folder=place.project))
     return 0
 
 
 _NEXT = """
 What to try next:
-  eval "$(make env)"                 this shell gets sandbox, pulumi, kubectl and this cluster
+  eval "$(make env{own})"       this shell gets sandbox, pulumi, kubectl and this cluster
   sandbox list
   sandbox logs counter -f
-  sandbox pause counter              then: pulumi up, which doesn't undo it; then: sandbox resume counter
-  edit programs/config/Pulumi.local.yaml, then: pulumi up
-  make cluster-down CLUSTER={name}      ends the cluster and deletes all of it, the stack's state too"""
+  sandbox pause counter     then: pulumi up, which doesn't undo it; then: sandbox resume counter
+  pulumi up                 after an edit of programs/config/Pulumi.local.yaml"""
+_END_OF_OURS = "  make cluster-down{own}         ends the cluster and deletes all of it, the stack's state too"
+_END_OF_THEIRS = "  pulumi destroy            takes the sandbox away again; before all these: cd {folder}"
 
 
 def _title(text: str) -> None:
