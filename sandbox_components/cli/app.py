@@ -26,9 +26,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("Look", "Print the agent's log."),
     "doctor": ("Look", "Check cluster, rights, storage classes, network policy and versions."),
     # Change
-    "create": ("Change", "Create a sandbox declared in stack config."),
-    "update": ("Change", "Change a sandbox declared in stack config."),
-    "delete": ("Change", "Delete a sandbox, and say what becomes of its disk."),
+    "create": ("Change", "Create a sandbox declared in the stack's config."),
+    "update": ("Change", "Change a sandbox declared in the stack's config."),
+    "delete": ("Change", "Delete a sandbox declared in the stack's config."),
     "pause": ("Change", "Stop sandboxes and keep their disks."),
     "resume": ("Change", "Start paused sandboxes on their disks."),
     # Run

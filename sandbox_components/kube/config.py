@@ -133,26 +133,26 @@ def _merge(paths: list[Path]) -> dict[str, Any]:
             continue
         if not isinstance(document, dict):
             raise InvalidInput(str(path), "is not a kubeconfig: it holds no mapping")
-        _make_absolute(document, path)
         for key in ("clusters", "users", "contexts"):
             known = {entry["name"] for entry in merged.setdefault(key, [])}
             entries = document.get(key) or []
             if not isinstance(entries, list) or not all(isinstance(e, dict) and "name" in e for e in entries):
                 raise InvalidInput(str(path), f'is not a kubeconfig: "{key}" is no list of named entries')
+            _make_absolute(entries, key, path)
             merged[key] += [entry for entry in entries if entry["name"] not in known]
         if document.get("current-context") and not merged.get("current-context"):
             merged["current-context"] = document["current-context"]
     return merged
 
 
-def _make_absolute(document: dict[str, Any], path: Path) -> None:
+def _make_absolute(entries: list[dict[str, Any]], key: str, path: Path) -> None:
     """Turn file names, which are relative to their own kubeconfig, into absolute ones before files are joined."""
-    for key, (inner, fields) in _FILE_KEYS.items():
-        for entry in document.get(key) or []:
-            settings = entry.get(inner) if isinstance(entry, dict) else None
-            for field in fields:
-                if isinstance(settings, dict) and settings.get(field):
-                    settings[field] = str(path.resolve().parent / settings[field])
+    inner, fields = _FILE_KEYS.get(key, ("", ()))
+    for entry in entries:
+        settings = entry.get(inner)
+        for field in fields:
+            if isinstance(settings, dict) and settings.get(field):
+                settings[field] = str(path.resolve().parent / settings[field])
 
 
 def _with_user(single: SingleConfig) -> SingleConfig:

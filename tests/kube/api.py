@@ -80,7 +80,7 @@ class FakeApi(httpx2.BaseTransport):
         if request.method == "POST":
             return httpx2.Response(201, json=self._created(path, json.loads(request.read())))
         if path.endswith("/log"):
-            return httpx2.Response(200, content=self.logs.get(path, b""))
+            return httpx2.Response(200, content=iter([self.logs.get(path, b"")]))
         if path == paths.VERSION:
             return httpx2.Response(200, json={"gitVersion": "v1.34.4"})
         if params.get("watch"):

@@ -19,7 +19,9 @@ def api_pod(pod_: Json, uid: str = "uid-pod") -> Json:
 def sandbox_in(api: FakeApi, replicas: int = 1, **more: object) -> FakeApi:
     """Put a sandbox into the server; scaling it stops its pod, or makes a new and ready one, at once."""
     api.put(statefulset(replicas, **more))  # type: ignore[arg-type]
-    api.put(claim())
+    disk = claim()
+    disk["metadata"]["labels"] = {"sandbox-components/sandbox": NAME}
+    api.put(disk)
     if replicas:
         api.put(api_pod(pod(running())))
     made = iter(range(100))

@@ -1,0 +1,299 @@
+"""list, describe, pause, resume, exec, logs, doctor: what they print, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sandbox_components.kube import paths
+from tests.cli.cluster_side import command_on
+from tests.cli.in_process import Command
+from tests.kube.api import FakeApi
+from tests.kube.objects import NAME, NAMESPACE, claim, condition, pod, running, storage_class, waiting
+from tests.operations.cluster_side import POD, SET, api_pod, sandbox_in
+
+LOG = f"{POD}/log"
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi()
+
+
+@pytest.fixture
+def sandbox(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Command:
+    return command_on(api, monkeypatch, capsys, tmp_path)
+
+
+def test_list_prints_a_table(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    answer = sandbox("list")
+    assert answer.code == 0
+    heads, row = answer.out.splitlines()
+    assert heads.split() == ["NAME", "STATE", "AGE", "PROBE", "RESTARTS", "IMAGE"]
+    assert row.split()[:2] == [NAME, "Running"]
+    assert "   " in row
+    assert not row.endswith(" ")
+
+
+def test_list_of_all_namespaces_names_them(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    assert sandbox("list", "-A", "--no-headers").out.split()[:3] == [NAMESPACE, NAME, "Running"]
+    assert sandbox("list", "-A", "-o", "name").out == f"{NAMESPACE}/{NAME}\n"
+    assert sandbox("list", "-o", "name").out == f"{NAME}\n"
+
+
+def test_list_wide_tells_workspace_and_reason(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.put(api_pod(pod(waiting("InvalidImageName", "bad"), ready=False)))
+    out = sandbox("list", "-o", "wide").out
+    assert f"{NAME}-workspace" in out
+    assert "is not an image name: bad" in out
+
+
+def test_list_as_json_and_yaml_says_the_same(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    as_json = json.loads(sandbox("list", "-o", "json").out)
+    as_yaml = yaml.safe_load(sandbox("list", "-o", "yaml").out)
+    assert as_json["kind"] == as_yaml["kind"] == "SandboxList"
+    assert [entry["name"] for entry in as_json["items"]] == [NAME]
+    assert as_yaml["items"][0]["workspace"] == as_json["items"][0]["workspace"]
+
+
+def test_list_of_nothing_says_so_on_stderr(sandbox: Command) -> None:
+    answer = sandbox("list")
+    assert (answer.code, answer.out) == (0, "")
+    assert "no sandboxes" in answer.err
+    assert json.loads(sandbox("list", "-o", "json").out)["items"] == []
+
+
+def test_listing_many_takes_three_requests(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    sandbox("list")
+    assert [path.rpartition("/")[2] for _, path, _ in api.asked] == ["statefulsets", "pods", "persistentvolumeclaims"]
+
+
+def test_describe_has_its_sections_and_ends_with_what_helps_next(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    out = sandbox("describe", NAME).out
+    titles = [line for line in out.splitlines() if line and not line.startswith(" ") and ":" not in line]
+    assert titles == ["Sandbox", "Container", "Health", "Workspace", "Ports", "Events"]
+    last = out.strip().splitlines()[-2:]
+    assert last == [
+        f"copy: kubectl cp -c agent {NAMESPACE}/{NAME}-0:/workspace ./{NAME}",
+        f"logs: sandbox logs {NAME} -n {NAMESPACE} -f",
+    ]
+    assert "Exit status:    <none>" in out
+
+
+def test_describe_of_a_paused_one_ends_with_resume(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api, replicas=0)
+    out = sandbox("describe", NAME).out
+    assert "Paused by:      <unknown>" in out
+    assert out.strip().splitlines()[-1] == f"resume: sandbox resume {NAME} -n {NAMESPACE}"
+
+
+def test_describe_tells_the_last_log_line_as_activity(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.logs[LOG] = b"2026-11-29T11:59:30.123456789Z step=7\n"
+    assert json.loads(sandbox("describe", NAME, "-o", "json").out)["lastActivityAt"] == "2026-11-29T11:59:30Z"
+
+
+def test_describe_of_another_stacks_sandbox_is_refused(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    answer = sandbox("describe", NAME, "-s", "org/agents/staging", "-n", NAMESPACE)
+    assert answer.code == 2
+    assert 'belongs to stack "production"' in answer.err
+    assert sandbox("describe", NAME, "-s", "production", "-n", NAMESPACE).code == 0
+
+
+def test_an_unknown_name_is_answered_with_those_like_it(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    answer = sandbox("describe", "nightli", "-n", NAMESPACE)
+    assert answer.code == 6
+    assert answer.err.splitlines() == [
+        f'error: sandbox "nightli" is not in namespace "{NAMESPACE}"',
+        f"  did you mean: {NAME}",
+        f"  try: sandbox list -n {NAMESPACE}",
+    ]
+
+
+def test_an_error_is_one_line_of_json_where_json_was_asked_for(api: FakeApi, sandbox: Command) -> None:
+    answer = sandbox("describe", "x", "--output=json")
+    assert answer.out == ""
+    error = json.loads(answer.err)["error"]
+    assert error["schemaVersion"] == 1
+    assert error["code"] == "sandbox_not_found"
+    assert error["suggestions"] == ["sandbox list -A"]
+
+
+def test_missing_rights_are_exit_code_3(api: FakeApi, sandbox: Command) -> None:
+    api.refused["GET .*statefulsets"] = (403, "forbidden")
+    answer = sandbox("list")
+    assert answer.code == 3
+    assert '"list statefulsets" in namespace "agents"' in answer.err
+
+
+def test_pause_and_resume_print_what_became_of_it(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    assert sandbox("pause", NAME, "--reason", "weekend").out == f"{NAME} paused\n"
+    assert sandbox("pause", NAME).out == f"{NAME} already paused\n"
+    described = json.loads(sandbox("describe", NAME, "-o", "json").out)
+    assert (described["state"], described["pause"]["reason"]) == ("Paused", "weekend")
+    assert described["exitStatus"] == {"code": 143, "signal": "SIGTERM"}
+    answer = sandbox("resume", NAME)
+    assert answer.out == f"{NAME} resumed\n"
+    assert f"{NAME}: ready" in answer.err
+    assert sandbox("resume", NAME, "-q").err == ""
+
+
+def test_pausing_an_ephemeral_one_warns(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api, claim=False)
+    assert "nothing of its files is kept" in sandbox("pause", NAME).err
+
+
+def test_a_timeout_is_exit_code_9(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.on_scale = lambda name, replicas: None
+    answer = sandbox("pause", NAME, "--timeout", "1s")
+    assert answer.code == 9
+    assert "they go on stopping" in answer.err
+
+
+@pytest.mark.parametrize("words", [("pause",), ("pause", NAME, "--timeout", "soon"), ("describe", "a", "b"), ("lst",)])
+def test_wrong_flags_are_exit_code_2(sandbox: Command, words: tuple[str, ...]) -> None:
+    answer = sandbox(*words)
+    assert answer.code == 2
+    assert len(answer.errors) == 1
+
+
+def test_a_namespace_that_is_none_is_refused(sandbox: Command) -> None:
+    assert sandbox("list", "-n", "../x").code == 2
+
+
+def test_logs_are_printed_as_they_are(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.logs[LOG] = b"step=1\nstep=2"
+    assert sandbox("logs", NAME, "--tail", "5", "--since", "10m", "--timestamps").out == "step=1\nstep=2"
+    assert api.asked[-1][2] == {
+        "container": "agent",
+        "tailLines": "5",
+        "sinceSeconds": "600",
+        "timestamps": "true",
+    }
+    sandbox("logs", NAME, "--tail", "all")
+    assert api.asked[-1][2] == {"container": "agent"}
+
+
+def test_logs_of_an_earlier_container_that_never_was(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.refused["GET .*log"] = (400, "previous terminated container not found")
+    answer = sandbox("logs", NAME, "-p")
+    assert answer.code == 4
+    assert "no earlier container" in answer.err
+
+
+@pytest.mark.parametrize(("words", "code"), [(("logs", NAME), 4), (("exec", NAME, "--", "true"), 125)])
+def test_nothing_runs_in_a_paused_one_and_it_is_not_started(
+    api: FakeApi, sandbox: Command, words: tuple[str, ...], code: int
+) -> None:
+    sandbox_in(api, replicas=0)
+    answer = sandbox(*words)
+    assert answer.code == code
+    assert f"try: sandbox resume {NAME} -n {NAMESPACE}" in answer.err
+    assert api.changes() == []
+
+
+def test_exec_in_one_that_crash_loops_says_why(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.put(api_pod(pod(waiting("CrashLoopBackOff", "back-off"), ready=False, restarts=5)))
+    answer = sandbox("exec", NAME, "--", "true")
+    assert answer.code == 125
+    assert "state Error" in answer.err
+
+
+def test_exec_says_where_the_dashes_go(api: FakeApi, sandbox: Command) -> None:
+    answer = sandbox("exec", NAME, "ls", "-l")
+    assert answer.code == 2
+    assert "Put -- before the command" in answer.err
+
+
+def test_a_terminal_without_one_is_refused(sandbox: Command) -> None:
+    assert sandbox("exec", NAME, "-it", "--", "sh").code == 2
+
+
+def test_doctor_finds_what_is_wrong(api: FakeApi, sandbox: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    api.refused["GET .*storageclasses"] = (500, "no")
+    answer = sandbox("doctor", "-o", "json")
+    assert answer.code == 1
+    document = json.loads(answer.out)
+    verdicts = {check["name"]: check["verdict"] for check in document["checks"]}
+    assert document["ok"] is False
+    assert verdicts["storage classes"] == "failed"
+    assert verdicts["pulumi CLI"] == "warning"
+    assert verdicts["network policy"] == "warning"
+    assert verdicts["cluster"] == "ok"
+
+
+def test_doctor_is_content_with_a_good_cluster(api: FakeApi, sandbox: Command) -> None:
+    api.put({**storage_class("local-path", default=True), "provisioner": "x"})
+    api.put(
+        {"metadata": {"name": "cilium", "namespace": "kube-system"}, "status": {"numberReady": 1}},
+        "/apis/apps/v1/namespaces/kube-system/daemonsets",
+    )
+    answer = sandbox("doctor")
+    assert answer.code == 0
+    assert "storage classes: local-path (default)" in answer.out
+    assert "network policy: Cilium runs" in answer.out
+
+
+def test_doctor_believes_who_runs_the_cluster(api: FakeApi, sandbox: Command) -> None:
+    annotations = {"sandbox-components/network-policy": "kube-router"}
+    api.put({"metadata": {"name": "kube-system", "annotations": annotations}}, paths.NAMESPACES)
+    assert "network policy: kube-router runs" in sandbox("doctor").out
+
+
+def test_watching_prints_a_row_for_each_change(api: FakeApi, sandbox: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox_in(api)
+    from sandbox_components.kube.watching import Feed
+
+    changes = iter([api_pod(pod(waiting("ErrImagePull", "not found"), ready=False)), None])
+    original = Feed.next
+
+    def stepping(self: Feed, timeout_seconds: float) -> object:
+        step = next(changes)
+        if step is None:
+            raise KeyboardInterrupt
+        api.put(step)
+        return original(self, 5)
+
+    monkeypatch.setattr(Feed, "next", stepping)
+    answer = sandbox("list", "-w", "-o", "json")
+    assert answer.code == 130
+    states = [json.loads(line)["state"] for line in answer.out.splitlines()]
+    assert states == ["Running", "Error"]
+
+
+def test_a_claim_without_class_is_explained(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.put(claim("Pending", None))
+    unbound = [condition("PodScheduled", False, "Unschedulable", "unbound immediate PersistentVolumeClaims")]
+    api.put(api_pod(pod(phase="Pending", node=None, conditions=unbound)))
+    api.put({**storage_class("fast"), "provisioner": "x"})
+    seen = json.loads(sandbox("describe", NAME, "-o", "json").out)
+    assert (seen["state"], seen["exitStatus"]) == ("Pending", None)
+    assert "the cluster has no default class; set a storage class (there are: fast)" in seen["errorReason"]
+
+
+def test_the_pod_of_a_sandbox_is_found_by_name(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.drop(POD)
+    api.put(api_pod(pod(running())))
+    assert SET in api.objects
+    assert json.loads(sandbox("describe", NAME, "-o", "json").out)["podName"] == f"{NAME}-0"

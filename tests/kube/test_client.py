@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import httpx2
+import pytest
+from lightkube.config.kubeconfig import KubeConfig
+from lightkube.config.models import Cluster as ClusterModel
+from lightkube.config.models import User
+
+from sandbox_components.errors import Unreachable
+from sandbox_components.kube.answers import Gone
+from sandbox_components.kube.client import Cluster
+from sandbox_components.kube.config import Connection
+
+
+def cluster(handle: object) -> Cluster:
+    config = KubeConfig.from_one(cluster=ClusterModel(server="https://api.example"), user=User(token="t")).get()
+    assert config is not None
+    return Cluster(Connection(config, "a test"), transport=httpx2.MockTransport(handle))  # type: ignore[arg-type]
+
+
+def test_a_long_list_is_read_page_by_page() -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        start = int(request.url.params.get("continue", 0))
+        meta = {"resourceVersion": "7", "continue": str(start + 500) if start < 1000 else ""}
+        items = [{"n": start + i} for i in range(500 if start < 1000 else 1)]
+        return httpx2.Response(200, json={"metadata": meta, "items": items})
+
+    found = cluster(handle).list_all("/api/v1/pods")
+    assert [entry["n"] for entry in found] == list(range(1001))
+
+
+@pytest.mark.parametrize("error", [httpx2.ConnectError("refused"), httpx2.ReadTimeout("slow"), httpx2.ReadError("cut")])
+def test_a_cluster_that_is_away_is_said_with_its_address(error: httpx2.HTTPError) -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        raise error
+
+    with pytest.raises(Unreachable, match=r"https://api\.example \(from a test\) can't be reached"):
+        cluster(handle).get("/version")
+
+
+def test_an_answer_that_is_no_json_is_no_cluster() -> None:
+    with pytest.raises(Unreachable, match="does not answer like a Kubernetes API server"):
+        cluster(lambda request: httpx2.Response(200, text="<html>hello</html>")).get("/version")
+
+
+def test_the_clusters_clock_counts() -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json={}, headers={"date": "Tue, 01 Jan 2030 00:00:00 GMT"})
+
+    connected = cluster(handle)
+    connected.get("/version")
+    assert connected.now().isoformat().startswith("2030-01-01T00:00:0")
+
+
+def test_a_watch_yields_changes_and_ends_with_the_servers_error() -> None:
+    lines = b'{"type":"ADDED","object":{"n":1}}\n{"type":"BOOKMARK","object":{}}\n\n' + (
+        b'{"type":"ERROR","object":{"code":410,"message":"too old"}}\n'
+    )
+    changes = cluster(lambda request: httpx2.Response(200, content=lines)).watch("/api/v1/pods", "1")
+    assert next(changes) == ("ADDED", {"n": 1})
+    with pytest.raises(Gone, match="too old"):
+        next(changes)
