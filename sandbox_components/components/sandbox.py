@@ -121,6 +121,7 @@ class Sandbox(pulumi.ComponentResource):
             depends_on=before,
             ignore_changes=["spec.replicas"],
             replace_with=[claim] if claim is not None else None,
+            delete_before_replace=True,  # or it would be made anew under its name, and then deleted as the old one
         )
         outputs: dict[str, Any] = {
             "name": name,

@@ -19,6 +19,8 @@ from sandbox_components.spec.sandbox import SandboxSpec
 from sandbox_components.spec.workspace import DEFAULT_MOUNT_PATH
 
 VOLUME = "workspace"
+DELETED_AT_ONCE = {"pulumi.com/deletionPropagationPolicy": "background"}
+"""By default the object would stay until its pod is gone; one that replaces it at once would go with it."""
 
 
 def stateful_set(
@@ -40,12 +42,11 @@ def stateful_set(
         secret_name: that Secret's generated name.
         pull_secret: generated name of the Secret with the registry's credential, used besides `imagePullSecrets`.
     """
+    annotations = {naming.SPEC_ANNOTATION: revision, **DELETED_AT_ONCE}
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": placement.metadata(
-            placement.name, await_ready=spec.wait_for_ready, annotations={naming.SPEC_ANNOTATION: revision}
-        ),
+        "metadata": placement.metadata(placement.name, await_ready=spec.wait_for_ready, annotations=annotations),
         "spec": {
             "serviceName": naming.headless_service_name(placement.name),
             "podManagementPolicy": "Parallel",

@@ -78,10 +78,10 @@ class Disks:
     def write(self) -> None:
         (self.stack.program.parent / "plan.json").write_text(json.dumps(self.plan))
 
-    def up(self) -> Outcome:
-        """`pulumi up` of the plan, with the preview that users get."""
+    def up(self, *, preview: bool = True) -> Outcome:
+        """`pulumi up` of the plan, by default with the preview that users get."""
         self.write()
-        return self.stack.pulumi("up", "--yes")
+        return self.stack.pulumi("up", "--yes") if preview else self.stack.up()
 
     def preview(self) -> Outcome:
         self.write()
