@@ -36,7 +36,10 @@ class ConfigFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.before = path.read_bytes() if path.exists() else b""
+        try:
+            self.before = path.read_bytes() if path.exists() else b""
+        except OSError as error:
+            raise InvalidInput(str(path), f"can't be read: {error.strerror}") from None
 
     def draft(self, edit: Edit, settings: Mapping[str, Any] | None = None) -> Draft:
         """Return the edited file as a draft; the file itself stays.
@@ -101,7 +104,7 @@ class Draft:
         """Put the draft in the file's place, in one step.
 
         Raises:
-            SandboxError: somebody else has changed the file meanwhile; it stays as they left it.
+            SandboxError: somebody else has changed the file meanwhile, or it can't be written; it stays as it is.
         """
         target = self._file.path.resolve()
         now = target.read_bytes() if target.exists() else b""
@@ -112,6 +115,14 @@ class Draft:
             )
         if not self.is_changed:
             return
+        try:
+            self._put(target)
+        except OSError as error:
+            raise SandboxError(
+                f"{target} can't be written: {error.strerror}", suggestions=[f"ls -l {target.parent}"]
+            ) from None
+
+    def _put(self, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Only who holds the lock is here, so what lies there is of a command that was killed.
         for left in target.parent.iterdir():
