@@ -1,14 +1,29 @@
-"""Events put as one line of news, for whoever waits."""
+"""News for whoever waits: who gets them, and events put as one line."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from datetime import timedelta
 
 from sandbox_components.kube.objects import Json, text
 from sandbox_components.kube.probes import error_of
 
+Report = Callable[[str, str], None]
+"""Called with a sandbox's name and a line of news about it."""
+
 _TIME = re.compile(r" in ([0-9.]+m?s)\b")
 _ASSIGNED = re.compile(r" to (\S+)$")
+
+
+def silent(name: str, message: str) -> None:
+    """Report to nobody."""
+
+
+def spoken(timeout: timedelta) -> str:
+    """Return a timeout as it is typed."""
+    seconds = int(timeout.total_seconds())
+    return f"{seconds // 60}m" if seconds >= 60 and seconds % 60 == 0 else f"{seconds}s"
 
 
 def headline(event: Json) -> str | None:

@@ -14,12 +14,12 @@ from sandbox_components.kube import probes, record
 from sandbox_components.kube.creation import diagnose_creation
 from sandbox_components.kube.exits import diagnose_exit, exit_status
 from sandbox_components.kube.images import PULL_REASONS, diagnose_waiting
-from sandbox_components.kube.objects import Json, condition, dig, items, moment, named, text
+from sandbox_components.kube.objects import Json, condition, dig, items, moment, named, text, uid
 from sandbox_components.kube.observation import Diagnosis, ExitStatus, Observation, Probe, ProbeStatus, State
 from sandbox_components.kube.portrait import portray
 from sandbox_components.kube.scheduling import diagnose_claim, diagnose_unscheduled
 from sandbox_components.kube.snapshot import SandboxSnapshot, agent_container, claim_of
-from sandbox_components.spec.naming import CONTAINER
+from sandbox_components.spec.naming import CONTAINER, pod_name
 
 _RECENT = timedelta(minutes=10)
 """After ten minutes without a crash the kubelet forgets its back-off: so long a past exit explains a restart."""
@@ -205,7 +205,8 @@ class _Observer:
         return _Verdict(State.RUNNING, started, Diagnosis(cause, f"{where}; see `sandbox logs {self.name}`"))
 
     def _beginning_or_error(self, since: datetime | None, found: Diagnosis | None) -> _Verdict:
-        return _Verdict(State.ERROR if found and found.is_error else self._beginning(), since, found)
+        state = State.ERROR if found and found.is_error else self._beginning()
+        return _Verdict(state, since, found or self._past_eviction("a new pod starts, because the one before"))
 
     def _beginning(self) -> State:
         """Resuming if this start is the one that a resume asked for, else Pending."""
@@ -226,9 +227,23 @@ class _Observer:
         last = dig(self.status, "lastState", "terminated")
         finished = moment(dig(last, "finishedAt"))
         if last is None or finished is None or self.now - finished > _RECENT:
-            return None
+            return self._past_eviction("it runs again, but before its pod")
         past = self._exit_diagnosis(last)
         return Diagnosis(f"it runs again, but before {past.cause}", past.next_step)
+
+    def _past_eviction(self, lead: str) -> Diagnosis | None:
+        """Explain a pod of the last minutes that was evicted: its successor has no memory of it, only events have."""
+        for event in reversed(self.snapshot.events):
+            involved = dig(event, "involvedObject") or {}
+            at = probes.event_time(event)
+            is_ours = involved.get("kind") == "Pod" and involved.get("name") == pod_name(self.name)
+            if text(event, "reason") != "Evicted" or not is_ours or involved.get("uid") == uid(self.pod) or at is None:
+                continue
+            if self.now - at > _RECENT or (self.record and self.record.at and at < self.record.at):
+                return None
+            said = " ".join(text(event, "message").split())
+            return Diagnosis(f"{lead} was evicted: {said}", "what was written outside the workspace is gone")
+        return None
 
     def _exit_diagnosis(self, terminated: Json) -> Diagnosis:
         finished = moment(dig(terminated, "finishedAt"))

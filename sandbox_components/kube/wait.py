@@ -1,37 +1,32 @@
-"""Waiting for what a verb promises, with news from real events, and an early end when it can't come right.
+"""Waiting for a pod of the wanted revision to be Ready: news from real events, an early end when it can't come right.
 
-Two promises: the pods are gone (pause), or a pod of the wanted revision, made after the verb began, is Ready
-(create, update, resume).
+What create, update and resume promise. What pause promises is in `departure`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sandbox_components.errors import NotFound, Refused, SandboxError, TimedOut
+from sandbox_components.errors import NotFound, Refused, SandboxError, TimedOut, Unreachable
 from sandbox_components.kube import paths, probes
 from sandbox_components.kube.client import Cluster
-from sandbox_components.kube.news import headline
+from sandbox_components.kube.departure import wait_gone
+from sandbox_components.kube.news import Report, headline, silent, spoken
 from sandbox_components.kube.objects import Json, dig, name_of, text, uid
 from sandbox_components.kube.observation import Observation, State
 from sandbox_components.kube.snapshot import SandboxSnapshot, agent_container, in_order, read_around, read_statefulset
 from sandbox_components.kube.state import observe
-from sandbox_components.kube.watching import Change, Feed, Source
-from sandbox_components.spec.naming import SANDBOX_LABEL, pod_name
+from sandbox_components.kube.watching import Change, Feed, Source, applied, pods_of
+from sandbox_components.spec.naming import pod_name
 
-Report = Callable[[str, str], None]
-"""Called with a sandbox's name and a line of news about it."""
+__all__ = ["Report", "silent", "wait_gone", "wait_ready"]
 
 _TICK_SECONDS = 1.0
 _REREAD_SECONDS = 5.0
 _SETTLE_SECONDS = 0.2
-
-
-def silent(name: str, message: str) -> None:
-    """Report to nobody."""
 
 
 @dataclass
@@ -42,63 +37,6 @@ class _Candidate:
     old_uid: str = ""
     told: set[str] = field(default_factory=set)
     read_at: float = 0.0
-
-
-def wait_gone(
-    cluster: Cluster,
-    namespace: str,
-    names: Iterable[str],
-    *,
-    timeout: timedelta,
-    begin: Callable[[], None] = lambda: None,
-    report: Report = silent,
-) -> dict[str, Json]:
-    """Wait until the pods of all names are gone, and their StatefulSets make no new ones.
-
-    Args:
-        cluster: where.
-        namespace: in which namespace.
-        names: the sandboxes.
-        timeout: for all together.
-        begin: does what makes the pods go; called once they are watched, so that their last moments are seen.
-        report: gets the news.
-
-    Returns:
-        The last that was seen of each pod that was still there.
-
-    Raises:
-        TimedOut: pods are still there; they go on stopping.
-    """
-    pending = {pod_name(name): name for name in names}
-    last: dict[str, Json] = {}
-    deadline = time.monotonic() + timeout.total_seconds()
-    with Feed(cluster, [_pods_of(namespace, pending.values())]) as feed:
-        told: set[str] = set()
-        present: dict[str, Json] | None = None
-        begin()
-        tick = _TICK_SECONDS
-        while True:
-            change = feed.next(min(tick, deadline - time.monotonic()))
-            if change is not None:
-                present = _applied(change, present or {})
-                last |= {pending[n]: pod for n, pod in present.items() if n in pending}
-                last |= {pending[name_of(o)]: o for o in change.objects if name_of(o) in pending}
-            if present is not None:
-                left = [pending[n] for n in pending if n in present]
-                if not left and all(_is_seen(cluster, namespace, name) for name in pending.values()):
-                    return last
-                tick = _TICK_SECONDS if left else _SETTLE_SECONDS
-                for name in left:
-                    if name not in told and dig(present[pod_name(name)], "metadata", "deletionTimestamp"):
-                        told.add(name)
-                        grace = dig(present[pod_name(name)], "metadata", "deletionGracePeriodSeconds")
-                        report(name, f"asked to stop, it has {grace} s")
-            if time.monotonic() >= deadline:
-                left = [pending[n] for n in pending if present is None or n in present] or list(pending.values())
-                raise TimedOut(
-                    f"still there after {_spoken(timeout)}: the pods of {', '.join(left)}; they go on stopping",
-                    suggestions=[f"sandbox describe {left[0]} -n {namespace}"],
-                )
 
 
 def wait_ready(
@@ -163,7 +101,7 @@ class _Ready:
     def run(self) -> dict[str, Observation]:
         deadline = time.monotonic() + self.timeout.total_seconds()
         sources = [
-            _pods_of(self.namespace, self.waiting),
+            pods_of(self.namespace, self.waiting),
             Source("events", paths.events(self.namespace), skip_old=True),
         ]
         with Feed(self.cluster, sources) as feed:
@@ -184,7 +122,7 @@ class _Ready:
     def _take(self, change: Change) -> list[str]:
         """Note a change; return the names that it may matter to."""
         if change.key == "pods":
-            self.pods = _applied(change, self.pods)
+            self.pods = applied(change, self.pods)
             return [n for n in self.waiting if change.whole or any(name_of(o) == pod_name(n) for o in change.objects)]
         touched = []
         for event in change.objects:
@@ -217,6 +155,11 @@ class _Ready:
         except NotFound as error:
             self.failed[name] = error
             del self.waiting[name]
+        except Unreachable as error:  # a moment's absence of the API server ends no wait
+            candidate.read_at = time.monotonic()
+            if error.message not in candidate.told:
+                candidate.told.add(error.message)
+                self.report(name, f"{error.message}; trying again")
 
     def _give_up(self, name: str, observation: Observation) -> None:
         assert observation.diagnosis is not None
@@ -300,17 +243,10 @@ class _Ready:
             observation = self._observe(name)
             cause = f": {observation.diagnosis.cause.rstrip('.')}" if observation.diagnosis else ""
             self.failed[name] = TimedOut(
-                f"{name} is not ready after {_spoken(self.timeout)} (state {observation.state}){cause}; it goes on",
+                f"{name} is not ready after {spoken(self.timeout)} (state {observation.state}){cause}; it goes on",
                 suggestions=[f"sandbox describe {name} -n {self.namespace}"],
             )
             del self.waiting[name]
-
-
-def _is_seen(cluster: Cluster, namespace: str, name: str) -> bool:
-    """Whether the controller has seen what the StatefulSet wants: until then it may still make a pod."""
-    statefulset = cluster.find(paths.statefulsets(namespace, name))
-    seen = dig(statefulset, "status", "observedGeneration") or 0
-    return bool(seen >= (dig(statefulset, "metadata", "generation") or 0))
 
 
 def _joined(errors: list[SandboxError]) -> SandboxError:
@@ -322,25 +258,5 @@ def _joined(errors: list[SandboxError]) -> SandboxError:
     return first
 
 
-def _pods_of(namespace: str, names: Iterable[str]) -> Source:
-    selector = f"{SANDBOX_LABEL} in ({','.join(names)})"
-    return Source("pods", paths.pods(namespace), {"labelSelector": selector})
-
-
-def _applied(change: Change, present: dict[str, Json]) -> dict[str, Json]:
-    """Return the objects that are there after a change."""
-    if change.whole:
-        return {name_of(obj): obj for obj in change.objects}
-    changed = {name_of(obj): obj for obj in change.objects}
-    if change.is_deletion:
-        return {name: obj for name, obj in present.items() if uid(changed.get(name)) != uid(obj)}
-    return {**present, **changed}
-
-
 def _template_container(snapshot: SandboxSnapshot) -> Json | None:
     return agent_container(snapshot.pod_template)
-
-
-def _spoken(timeout: timedelta) -> str:
-    seconds = int(timeout.total_seconds())
-    return f"{seconds // 60}m" if seconds >= 60 and seconds % 60 == 0 else f"{seconds}s"

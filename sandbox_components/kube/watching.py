@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from sandbox_components.errors import AccessDenied, SandboxError
+from sandbox_components.kube import paths
 from sandbox_components.kube.answers import Gone
 from sandbox_components.kube.client import Cluster
-from sandbox_components.kube.objects import Json
+from sandbox_components.kube.objects import Json, name_of, uid
+from sandbox_components.spec.naming import SANDBOX_LABEL
 
 _POLL_SECONDS = 0.5
 _RETRY_SECONDS = 1.0
@@ -111,3 +113,19 @@ class Feed:
             version = obj["metadata"].get("resourceVersion") or version
             self._queue.put(Change(source.key, (obj,), is_deletion=kind == "DELETED"))
         return version
+
+
+def pods_of(namespace: str, names: Iterable[str]) -> Source:
+    """Return the source `pods`: the pods of these sandboxes."""
+    selector = f"{SANDBOX_LABEL} in ({','.join(names)})"
+    return Source("pods", paths.pods(namespace), {"labelSelector": selector})
+
+
+def applied(change: Change, present: dict[str, Json]) -> dict[str, Json]:
+    """Return the objects that are there after a change."""
+    if change.whole:
+        return {name_of(obj): obj for obj in change.objects}
+    changed = {name_of(obj): obj for obj in change.objects}
+    if change.is_deletion:
+        return {name: obj for name, obj in present.items() if uid(changed.get(name)) != uid(obj)}
+    return {**present, **changed}

@@ -688,6 +688,40 @@ ENDS = [
         KILLED,
     ),
     Case(
+        "evicted, runs again",
+        snapshot(
+            None, pod(running(20)), None, event("Evicted", "The node was low on memory. ", uid="uid-older", at=30)
+        ),
+        RUNNING,
+        "runs again, but before its pod was evicted: The node was low on memory; what was",
+    ),
+    Case(
+        "evicted, the next one starts",
+        snapshot(
+            None,
+            starting(waiting("ContainerCreating")),
+            None,
+            event("Evicted", "The node was low on memory.", uid="uid-older", at=30),
+        ),
+        PENDING,
+        "a new pod starts, because the one before was evicted",
+    ),
+    Case(
+        "evicted an hour ago",
+        snapshot(None, pod(running(20)), None, event("Evicted", "low", uid="uid-older", at=3600)),
+        RUNNING,
+    ),
+    Case(
+        "evicted before the resume",
+        snapshot(
+            statefulset(generation=3, record=RESUME),
+            pod(running(20)),
+            None,
+            event("Evicted", "low", uid="uid-older", at=90),
+        ),
+        RUNNING,
+    ),
+    Case(
         "node was shut down",
         snapshot(None, pod(phase="Failed", reason="Terminated", message="Pod was terminated by node shutdown.")),
         ERROR,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
+import httpx2
 import pytest
 
 from sandbox_components.errors import NotFound, Refused, TimedOut
@@ -149,3 +150,27 @@ def test_who_may_not_watch_waits_by_listing() -> None:
     api.handle_request = refusing  # type: ignore[method-assign]
     with api.cluster() as cluster:
         assert pause(cluster, NAMESPACE, [NAME], timeout=SOON)[0].outcome == "paused"
+
+
+def test_a_moment_without_the_api_server_ends_no_wait() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+    original = api.on_scale
+    lost = iter([True, True])
+
+    def controller(name: str, replicas: int) -> None:
+        original(name, replicas)
+        inner = api.handle_request
+
+        def away(request: httpx2.Request) -> httpx2.Response:
+            if request.url.path == SET and next(lost, False):
+                raise httpx2.ConnectError("refused")
+            return inner(request)
+
+        api.handle_request = away  # type: ignore[method-assign]
+
+    api.on_scale = controller
+    told: list[str] = []
+    with api.cluster() as cluster:
+        resume(cluster, NAMESPACE, [NAME], timeout=SOON, report=lambda _, line: told.append(line))
+    assert any("trying again" in line for line in told)
+    assert told[-1] == "ready"
