@@ -5,6 +5,7 @@ What create, update and resume promise. What pause promises is in `departure`.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,11 +20,12 @@ from sandbox_components.kube.objects import Json, dig, name_of, text, uid
 from sandbox_components.kube.observation import Observation, State
 from sandbox_components.kube.snapshot import SandboxSnapshot, agent_container, in_order, read_around, read_statefulset
 from sandbox_components.kube.state import observe
-from sandbox_components.kube.watching import Change, Feed, Source, applied, pods_of
+from sandbox_components.kube.watching import Change, Feed, Source, applied, outlast, pods_of
 from sandbox_components.spec.naming import pod_name
 
 __all__ = ["Report", "silent", "wait_gone", "wait_ready"]
 
+_PATIENCE_SECONDS = 30.0
 _TICK_SECONDS = 1.0
 _REREAD_SECONDS = 5.0
 _SETTLE_SECONDS = 0.2
@@ -68,7 +70,8 @@ def wait_ready(
     begun = since or cluster.now()
     waiting: dict[str, _Candidate] = {}
     for name in dict.fromkeys(names):
-        statefulset = read_statefulset(cluster, namespace, name)
+        read = functools.partial(read_statefulset, cluster, namespace, name)
+        statefulset = outlast(read, time.monotonic() + _PATIENCE_SECONDS)
         waiting[name] = _Candidate(SandboxSnapshot(statefulset, is_partial=True), (old_uids or {}).get(name, ""))
     if timeout is None:
         waits = [probes.default_wait(_template_container(c.snapshot)) for c in waiting.values()]
@@ -104,7 +107,7 @@ class _Ready:
             pods_of(self.namespace, self.waiting),
             Source("events", paths.events(self.namespace), skip_old=True),
         ]
-        with Feed(self.cluster, sources) as feed:
+        with Feed(self.cluster, sources, until=deadline) as feed:
             while self.waiting:
                 tick = _SETTLE_SECONDS if self.is_settling else _TICK_SECONDS
                 change = feed.next(min(tick, deadline - time.monotonic()))

@@ -7,18 +7,22 @@ so that whoever reads the queue only gets slower, never wrong.
 from __future__ import annotations
 
 import contextlib
+import functools
 import queue
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, TypeVar
 
-from sandbox_components.errors import AccessDenied, SandboxError
+from sandbox_components.errors import AccessDenied, SandboxError, Unreachable
 from sandbox_components.kube import paths
 from sandbox_components.kube.answers import Gone
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.objects import Json, name_of, uid
 from sandbox_components.spec.naming import SANDBOX_LABEL
+
+T = TypeVar("T")
 
 _POLL_SECONDS = 0.5
 _RETRY_SECONDS = 1.0
@@ -50,17 +54,23 @@ class Feed:
 
     The first list of each source is made before `__enter__` returns and is the first change of that source, so
     nothing that happens afterwards is missed.
+
+    Args:
+        cluster: where.
+        sources: what to watch.
+        until: moment of the monotonic clock until which a cluster that is away is tried again at the beginning.
     """
 
-    def __init__(self, cluster: Cluster, sources: list[Source]) -> None:
+    def __init__(self, cluster: Cluster, sources: list[Source], *, until: float = 0.0) -> None:
         self._cluster = cluster
+        self._until = until
         self._sources = sources
         self._queue: queue.SimpleQueue[Change] = queue.SimpleQueue()
         self._stop = threading.Event()
 
     def __enter__(self) -> Self:
         for source in self._sources:
-            version = self._list(source, is_first=True)
+            version = outlast(functools.partial(self._list, source, is_first=True), self._until)
             thread = threading.Thread(target=self._follow, args=(source, version), daemon=True)
             thread.start()
         return self
@@ -113,6 +123,17 @@ class Feed:
             version = obj["metadata"].get("resourceVersion") or version
             self._queue.put(Change(source.key, (obj,), is_deletion=kind == "DELETED"))
         return version
+
+
+def outlast(read: Callable[[], T], until: float) -> T:
+    """Call `read`, again and again while the cluster is away, but not after `until` of the monotonic clock."""
+    while True:
+        try:
+            return read()
+        except Unreachable:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(_RETRY_SECONDS)
 
 
 def pods_of(namespace: str, names: Iterable[str]) -> Source:

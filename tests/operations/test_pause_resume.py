@@ -155,7 +155,7 @@ def test_who_may_not_watch_waits_by_listing() -> None:
 def test_a_moment_without_the_api_server_ends_no_wait() -> None:
     api = sandbox_in(FakeApi(), replicas=0)
     original = api.on_scale
-    lost = iter([True, True])
+    lost = iter([True, False, True])
 
     def controller(name: str, replicas: int) -> None:
         original(name, replicas)
