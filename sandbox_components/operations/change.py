@@ -13,9 +13,9 @@ from typing import Any
 from ruamel.yaml.comments import CommentedMap
 
 from sandbox_components.errors import ConfirmationNeeded, Declined, InvalidInput, NotFound, Refused, SandboxError
-from sandbox_components.operations.config_file import SECRET_ENV, Draft, locked
+from sandbox_components.operations.config_file import SECRET_ENV, ConfigFile, Draft, locked
 from sandbox_components.operations.config_text import Edit
-from sandbox_components.operations.engine import Engine, Report
+from sandbox_components.operations.engine import Engine, Report, protected
 from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Step
 
 Ask = Callable[["Change"], bool | None]
@@ -94,7 +94,7 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
             raise
         try:
             if request.secrets:
-                sealed, settings = _sealed(engine, request, draft)
+                sealed, settings = _sealed(engine, request, file)
                 draft.close()
                 draft = file.draft(sealed, settings)
             if mode.edit_only and not mode.dry_run:
@@ -105,14 +105,18 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
             draft.close()
 
 
-def _sealed(engine: Engine, request: Request, draft: Draft) -> tuple[Edit, dict[str, Any]]:
+def _sealed(engine: Engine, request: Request, file: ConfigFile) -> tuple[Edit, dict[str, Any]]:
     """Return the edit with its secrets encrypted, and the settings that they need beside `config:`.
 
-    The engine encrypts them into a draft that is thrown away, because it would write the whole file in its own style.
+    The engine encrypts them into a file that is thrown away, because it would write the whole of it in its own style.
     """
-    for key, value in request.secrets.items():
-        engine.set_secret(draft.path, f'{SECRET_ENV}["{request.name}"]["{key}"]', value)
-    settings = draft.read()
+    scratch = file.draft(lambda config: config.clear())
+    try:
+        for key, value in request.secrets.items():
+            engine.set_secret(scratch.path, f'{SECRET_ENV}["{request.name}"]["{key}"]', value)
+        settings = scratch.read()
+    finally:
+        scratch.close()
     leaves = settings.pop("config")[SECRET_ENV][request.name]
 
     def edit(config: CommentedMap) -> None:
@@ -132,7 +136,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     if request.deletes:
         _check_deletion(request.name, own, plan.knows(request.name), engine)
     else:
-        _check_disk(request.name, own)
+        _check_disk(own)
     is_new = any(step.type == STATEFUL_SET and step.operation == "create" for step in own)
     planned = Change(
         name=request.name,
@@ -178,18 +182,11 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     )
 
 
-def _check_disk(name: str, own: tuple[Step, ...]) -> None:
+def _check_disk(own: tuple[Step, ...]) -> None:
     """Refuse what would lose the disk on the side of a change that isn't a deletion."""
     for step in own:
         if step.type == CLAIM and ("delete" in step.operation or "replace" in step.operation):
-            raise Refused(
-                f"{name}: this would delete the claim {step.name} and all that is on it",
-                suggestions=[
-                    "keep class, volume and claimName as they are; size may grow",
-                    f"to start over with an empty disk: sandbox delete {name}, then sandbox create {name}",
-                ],
-                code="disk_would_be_lost",
-            )
+            raise protected(step.urn)
 
 
 def _check_deletion(name: str, own: tuple[Step, ...], is_known: bool, engine: Engine) -> None:

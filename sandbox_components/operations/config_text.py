@@ -132,6 +132,8 @@ def _merged(plain: str, before: str, after: str) -> str:
         begin, end = place.of(low, is_end=tag == "insert"), place.of(high, is_end=True)
         if begin is None or end is None or begin < done:
             return after
+        if tag == "insert":
+            begin = end = _before_outer_remarks(mine, begin, done, _indent(new[start]))
         result += mine[done:begin] + new[start:stop]
         done = end
     return "\n".join(result + mine[done:])
@@ -139,12 +141,26 @@ def _merged(plain: str, before: str, after: str) -> str:
 
 def _with_its_comments(lines: list[str], low: int, high: int) -> tuple[int, int]:
     """Shift a deletion: comments above it go with it, comments behind it are about what follows."""
-    indent = len(lines[low]) - len(lines[low].lstrip(" "))
+    indent = _indent(lines[low])
     while high > low + 1 and _is_remark(lines[high - 1]):
         high -= 1
     while low > 0 and lines[low - 1].startswith(" " * indent + "#"):
         low -= 1
     return low, high
+
+
+def _before_outer_remarks(lines: list[str], place: int, first: int, indent: int) -> int:
+    """Move an insertion up: comments less indented than it is are about what follows the mapping that it is put in."""
+    above = place
+    while above > first and _is_remark(lines[above - 1]):
+        if lines[above - 1].strip() and _indent(lines[above - 1]) >= indent:
+            return place
+        above -= 1
+    return above
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _is_remark(line: str) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
-from sandbox_components.operations.plan import Plan
+from sandbox_components.operations.plan import CLAIM, Plan
 from sandbox_components.operations.project import Project
 
 _OURS = re.compile(
@@ -26,6 +26,10 @@ _OURS = re.compile(
 )
 """What the components say of wrong config and arguments: the path of the field, then the problem."""
 
+_GUARDED = re.compile(
+    r'resource "(?P<urn>urn:[^"]+)" cannot be deleted\s+because it is protected|'
+    r'unable to \w+ resource "(?P<other>urn:[^"]+)"\s+as it is currently marked for protection'
+)
 Report = Callable[[str], None]
 """Called with a line of progress."""
 
@@ -147,6 +151,9 @@ def fault(text: str, verb: str, stack: str) -> SandboxError:
     ours = _OURS.search(text)
     if ours is not None:
         return InvalidInput(ours["field"], ours["problem"].strip())
+    guarded = _GUARDED.search(text)
+    if guarded is not None:
+        return protected(guarded["urn"] or guarded["other"])
     if "currently locked by" in text:
         holder = "; ".join(line.strip() for line in text.splitlines() if "created by" in line) or "unknown"
         return SandboxError(
@@ -163,6 +170,17 @@ def fault(text: str, verb: str, stack: str) -> SandboxError:
             suggestions=[f"pulumi refresh --stack {stack} --yes", "then run the command again"],
             code="pending_operations",
         )
+    if "currently marked for protection" in text or "because it is protected" in text:
+        named = re.search(r"(PersistentVolumeClaim|Namespace)::(?P<name>[-.\w]+)", text)
+        what = f"{named[1]} {named['name']}" if named else "a resource"
+        return Refused(
+            f"the plan deletes or replaces {what}, which is protected: nothing was changed",
+            suggestions=[
+                "keep volume, class and claimName as they are, and the namespace; size may grow",
+                f"if the disk may go: set deletion to delete, run pulumi up --stack {stack}, then change the rest",
+            ],
+            code="disk_protected",
+        )
     if re.search(r"no stack named", text):
         return NotFound(
             f'there is no stack "{stack}" in this backend',
@@ -176,6 +194,24 @@ def fault(text: str, verb: str, stack: str) -> SandboxError:
         )
     kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
     return kind(f"pulumi {verb} failed: {_shortened(text)}")
+
+
+def protected(urn: str) -> Refused:
+    """Return the refusal to delete or replace what is protected: with a claim its disk would go."""
+    name = urn.split("::")[-1]
+    if not urn.split("::")[-2].endswith(CLAIM):
+        return Refused(
+            f"this would delete {name} ({urn.split('::')[-2].rsplit('$', 1)[-1]}), which the program protects",
+            suggestions=["take the protection out of the program first"],
+        )
+    return Refused(
+        f"this would delete the claim {name} and all that is on it",
+        suggestions=[
+            "keep class, volume and claimName as they are; size may grow",
+            "to start over with an empty disk: sandbox delete NAME, then sandbox create NAME",
+        ],
+        code="disk_would_be_lost",
+    )
 
 
 def _config(file: Path | None) -> list[str]:

@@ -106,7 +106,7 @@ def test_flags_go_over_the_request(form: str, project: Project, command: Command
         ({"name": "new"}, (), {}),
         ({"resource_limits": {"cpu": 2, "memory": "1Gi"}, "resourceLimits": None}, ("--cpu", "3"), {}),
         ({"volumes": [{"mount_path": "/a"}]}, ("--volume", "/b"), {"volumes": [{"mountPath": "/b"}]}),
-        ({"workspace": {"mountPath": "/a"}}, ("--size", "2Gi"), {"workspace": {"mountPath": "/a", "size": "2Gi"}}),
+        ({"workspace": {"mountPath": "/a"}}, ("--size", "20Gi"), {"workspace": {"mountPath": "/a", "size": "2Gi"}}),
         ({"health_check": {"type": "none"}}, ("--health-check", "none"), {}),
         ({"env": {"A": "1"}}, ("--env", "A-"), {}),
         ({"image": "b:2"}, (), {"image": "b:2"}),
@@ -175,7 +175,7 @@ def test_the_name_in_a_request_must_be_the_name(project: Project, command: Comma
         (["--env", "NONE-"], []),
         (["--label", "team=web"], ["-      labels: {team: core}", "+      labels: {team: web}"]),
         (["--label", "team-"], ["-      labels: {team: core}"]),
-        (["--size", "2Gi"], ["+          size: 2Gi"]),
+        (["--size", "20Gi"], ["+          size: 20Gi"]),
         (["--image", "ghcr.io/acme/agent:1.2", "--cpu", "500m", "--env", "START=007"], []),
         ([], []),
     ],
@@ -288,9 +288,9 @@ def test_carriage_returns_stay(mark: bytes, project: Project, command: Command) 
 def test_list_indentation_stays(offset: str, project: Project, command: Command) -> None:
     before = ORDINARY.replace("        - mountPath", f"{offset}- mountPath")
     project.write(before)
-    edited(command("update", "nightly", "--port", "80", "--port", "81", "--size", "2Gi", "--no-up"), "nightly")
+    edited(command("update", "nightly", "--port", "80", "--port", "81", "--size", "20Gi", "--no-up"), "nightly")
     assert edits(project, before) == [
-        f"+{offset}  size: 2Gi",
+        f"+{offset}  size: 20Gi",
         "+      ports:",
         f"+{offset}- port: 80",
         f"+{offset}- port: 81",

@@ -117,6 +117,12 @@ def test_only_what_changes_is_touched(change: Change, expected: list[str]) -> No
     assert differences(ODD, edited(ODD, change, "f")) == expected
 
 
+@pytest.mark.parametrize("end", ["# the end\n", "\n\n# the end\n", "  # of config\n# the end\n\n"])
+def test_what_is_added_stands_before_comments_about_something_else(end: str) -> None:
+    text = "config:\n  s:\n    a: 1\n"
+    assert edited(text + end, put("config", "s", "b", value=2), "f") == f"{text}    b: 2\n{end}"
+
+
 def test_a_whole_entry_goes_with_its_own_comments() -> None:
     after = edited(ODD, drop("config", "s", "a"), "f")
     assert "# about a\n" not in after
