@@ -11,8 +11,10 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 from sandbox_components.errors import InvalidInput, NotFound
 from sandbox_components.operations.config_file import OF_ONE_SANDBOX, SANDBOXES, SECRET_ENV, plain
 from sandbox_components.operations.config_text import Edit
-from sandbox_components.spec import naming, revision
+from sandbox_components.operations.project import CONFIG
+from sandbox_components.spec import naming, quantity, revision
 from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, check_text, read_sandbox
+from sandbox_components.spec.workspace import DEFAULT_SIZE
 
 Entry = dict[str, Any]
 Renew = Callable[[Entry], Entry]
@@ -68,11 +70,31 @@ def update(name: str, renew: Renew, secrets: Mapping[str, str], dropped: set[str
         old = plain(declared[name])
         new = renew(dict(old))
         kept = {key: "" for key in plain(config.get(SECRET_ENV) or {}).get(name, {}) if key not in dropped}
-        check(new, {**kept, **secrets}, door)
+        spec = check(new, {**kept, **secrets}, door)
+        _check_growth(name, old, spec, config, door)
         _merge(declared[name], new)
         _drop_secrets(config, name, dropped - set(secrets))
 
     return _alone(name, edit)
+
+
+def _check_growth(name: str, old: Entry, spec: SandboxSpec, config: CommentedMap, door: str) -> None:
+    """Refuse to shrink the disk here, where both sizes are known: the API server would, after the engine has begun."""
+    try:
+        before = read_sandbox(old, f"{SANDBOXES}.{name}").workspace
+    except InvalidInput:
+        return  # whoever repairs a broken entry has no disk of it
+    after = spec.workspace
+    if before is None or after is None or before.existing_claim is not None or after.existing_claim is not None:
+        return
+    default = str(config.get(f"{CONFIG}:agentVolumeSize") or DEFAULT_SIZE)
+    size, smallest = (quantity.storage(one.size or default, door) for one in (after, before))
+    if quantity.as_number(size) < quantity.as_number(smallest):
+        raise InvalidInput(
+            f"{door}.volumes[0].size" if door else "--size",
+            f'"{size}" is less than the {smallest} that the disk of {name} has: a disk grows, it never shrinks',
+            suggestions=[f"sandbox create {name}-2 ... --size {size}"],
+        )
 
 
 def delete(name: str) -> Edit:
