@@ -219,8 +219,9 @@ def _commented(value: Any) -> Any:
         return CommentedMap((key, _commented(one)) for key, one in value.items())
     if isinstance(value, list | tuple):
         return [_commented(one) for one in value]
-    if isinstance(value, str) and "\n" in value and _is_literal(value):
-        return LiteralScalarString(value)
+    if isinstance(value, str) and "\n" in value:
+        # A line break that begins a text in single quotes is lost in Pulumi's reader.
+        return LiteralScalarString(value) if _is_literal(value) else DoubleQuotedScalarString(value)
     return value
 
 

@@ -160,7 +160,7 @@ def fault(text: str, verb: str, stack: str) -> SandboxError:
             f"stack {stack} is locked by another update ({holder})",
             suggestions=[
                 "wait for it to end, and run the command again",
-                f"if that update was killed: pulumi cancel --stack {stack} --yes && pulumi refresh --stack {stack}",
+                f"if that update was killed: pulumi cancel --stack {stack} --yes && pulumi refresh --stack {stack} --yes",
             ],
             code="stack_locked",
         )

@@ -106,7 +106,7 @@ def test_flags_go_over_the_request(form: str, project: Project, command: Command
         ({"name": "new"}, (), {}),
         ({"resource_limits": {"cpu": 2, "memory": "1Gi"}, "resourceLimits": None}, ("--cpu", "3"), {}),
         ({"volumes": [{"mount_path": "/a"}]}, ("--volume", "/b"), {"volumes": [{"mountPath": "/b"}]}),
-        ({"workspace": {"mountPath": "/a"}}, ("--size", "20Gi"), {"workspace": {"mountPath": "/a", "size": "2Gi"}}),
+        ({"workspace": {"mountPath": "/a"}}, ("--size", "20Gi"), {"workspace": {"mountPath": "/a", "size": "20Gi"}}),
         ({"health_check": {"type": "none"}}, ("--health-check", "none"), {}),
         ({"env": {"A": "1"}}, ("--env", "A-"), {}),
         ({"image": "b:2"}, (), {"image": "b:2"}),

@@ -1,0 +1,177 @@
+"""How `pulumi` is called, and what becomes of what it says: plans, progress, and errors in our words."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.operations.engine import Engine, fault
+from sandbox_components.operations.project import Project
+from tests.cli.stand_in_engine import StandIn
+
+CLAIM_URN = "urn:pulumi:dev::agents::sandbox-components:index:Sandbox$kubernetes:core/v1:PersistentVolumeClaim::one-ws"
+LOCKED = """\
+error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the lock \
+file with `pulumi cancel`.
+  file:///state/.pulumi/locks/organization/agents/dev/6a.json: created by me@host (pid 4711) at 2026-11-29T16:00:00Z
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """A stand-in for `pulumi`, on PATH."""
+    made = StandIn(tmp_path / "bin")
+    monkeypatch.setenv("PATH", made.env["PATH"])
+    return made
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    """The engine on stack dev."""
+    return Engine(Project(tmp_path, "agents", tmp_path, "."), "dev")
+
+
+def test_a_preview_names_stack_and_config(stand_in: StandIn, engine: Engine, tmp_path: Path) -> None:
+    plan = engine.preview(tmp_path / "draft.yaml", ignore_protect=True)
+    assert plan.knows("nightly")
+    (call,) = stand_in.asked
+    assert call[:3] == ["preview", "--json", "--show-sames"]
+    assert call[3:6] == ["--config-file", str(tmp_path / "draft.yaml"), "--ignore-protect"]
+    assert call[-5:] == ["--stack", "dev", "--non-interactive", "--color", "never"]
+
+
+def test_an_update_names_its_targets(stand_in: StandIn, engine: Engine) -> None:
+    engine.up(["urn:a", "urn:b"], message="sandbox update one", report=lambda line: None)
+    (call,) = stand_in.asked
+    assert call[:6] == ["up", "--yes", "--skip-preview", "--json", "--message", "sandbox update one"]
+    assert call[6:10] == ["--target", "urn:a", "--target", "urn:b"]
+    assert "--ignore-protect" not in call
+
+
+def test_secrets_go_by_standard_input(stand_in: StandIn, engine: Engine, tmp_path: Path) -> None:
+    engine.set_secret(tmp_path / "draft.yaml", "a.b", "s3cret")
+    assert "s3cret" not in json.dumps(stand_in.asked)
+
+
+def test_progress_comes_from_the_engines_events(stand_in: StandIn, engine: Engine) -> None:
+    urn = "urn:pulumi:dev::agents::sandbox-components:index:Sandbox$kubernetes:apps/v1:StatefulSet::one"
+    stack = "urn:pulumi:dev::agents::pulumi:pulumi:Stack::agents-dev"
+    events = [
+        {"resourcePreEvent": {"metadata": {"op": "create", "urn": urn}}},
+        {"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}},
+        {"resourcePreEvent": {"metadata": {"op": "update", "urn": stack}}},
+        {"resOutputsEvent": {"metadata": {"op": "create", "urn": urn}}},
+        {"resourcePreEvent": {"metadata": {"op": "create-replacement", "urn": urn}}},
+        {"summaryEvent": {}},
+        {"diagnosticEvent": {"severity": "warning", "message": "never mind"}},
+        {"diagnosticEvent": {"severity": "error", "message": 'pods "one-0" is forbidden: exceeded quota'}},
+    ]
+    stand_in.fails("\n".join(json.dumps(event) for event in events) + "\nnot JSON at all")
+    news: list[str] = []
+    with pytest.raises(Refused) as caught:
+        engine.up([urn], message="m", report=news.append)
+    assert news == ["creating StatefulSet one", "create-replacement StatefulSet one"]
+    assert "exceeded quota" in str(caught.value)
+    assert "not JSON at all" in str(caught.value)
+    assert "never mind" not in str(caught.value)
+
+
+def test_an_update_that_fails_without_a_word(stand_in: StandIn, engine: Engine) -> None:
+    stand_in.fails("{}")
+    with pytest.raises(SandboxError, match="pulumi up ended with exit code 1"):
+        engine.up(["urn:a"], message="m", report=lambda line: None)
+
+
+def test_no_pulumi(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(NotFound, match="the command pulumi is not on PATH"):
+        engine.preview()
+
+
+def test_a_kubeconfig_stands_for_the_environments(stand_in: StandIn, tmp_path: Path) -> None:
+    project = Project(tmp_path, "agents", tmp_path, ".")
+    given = Engine(project, "dev", kubeconfig="kube.config")._environment()
+    assert given["KUBECONFIG"] == str(Path("kube.config").resolve())
+    assert Engine(project, "dev")._environment().get("KUBECONFIG") == os.environ.get("KUBECONFIG")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "exit_code", "says", "tries"),
+    [
+        (
+            LOCKED,
+            SandboxError,
+            1,
+            "stack dev is locked by another update (file:///state/.pulumi/locks/organization/agents/dev/6a.json: "
+            "created by me@host (pid 4711) at 2026-11-29T16:00:00Z)",
+            "pulumi cancel --stack dev --yes && pulumi refresh --stack dev --yes",
+        ),
+        (
+            "error: the current deployment has 1 resource(s) with pending operations:\n  * urn:x, interrupted\n",
+            SandboxError,
+            1,
+            "operations pending from an update that was killed",
+            "pulumi refresh --stack dev --yes",
+        ),
+        (
+            "error: no stack named 'dev' found",
+            NotFound,
+            6,
+            'there is no stack "dev" in this backend',
+            "pulumi stack init dev",
+        ),
+        ("error: incorrect passphrase", SandboxError, 1, "can't be read: wrong or missing passphrase", "set PULUMI_"),
+        (
+            "error: sandbox-components:sandboxes.one.image.uri: is blank",
+            InvalidInput,
+            2,
+            "sandbox-components:sandboxes.one.image.uri: is blank",
+            "",
+        ),
+        ("error: one.ports[0].port: 0 is not a port", InvalidInput, 2, "one.ports[0].port: 0 is not a port", ""),
+        (
+            f'error: Preview failed: resource "{CLAIM_URN}" cannot be deleted\nbecause it is protected. To unprotect',
+            Refused,
+            4,
+            "this would delete the claim one-ws and all that is on it",
+            "keep class, volume and claimName as they are; size may grow",
+        ),
+        (
+            f'error: unable to replace resource "{CLAIM_URN}"\nas it is currently marked for protection. To unprotect',
+            Refused,
+            4,
+            "this would delete the claim one-ws and all that is on it",
+            "",
+        ),
+        (
+            'error: resource "urn:pulumi:dev::agents::kubernetes:core/v1:Namespace::ns" cannot be deleted\n'
+            "because it is protected.",
+            Refused,
+            4,
+            "this would delete ns (kubernetes:core/v1:Namespace), which the program protects",
+            "",
+        ),
+        ('error: namespaces "x" is forbidden: User cannot', Refused, 4, "is forbidden", ""),
+        ('error: StatefulSet.apps "x" is invalid: spec', Refused, 4, "is invalid", ""),
+        ("error: could not reach cluster", SandboxError, 1, "pulumi up failed: error: could not reach cluster", ""),
+    ],
+)
+def test_what_the_engine_says_in_our_words(
+    text: str, kind: type[SandboxError], exit_code: int, says: str, tries: str
+) -> None:
+    error = fault(text, "up", "dev")
+    assert type(error) is kind
+    assert error.exit_code == exit_code
+    assert says in str(error)
+    assert tries in "\n".join(error.suggestions)
+    assert "unprotect" not in str(error)
+
+
+def test_a_long_story_is_cut() -> None:
+    error = fault("\n\n".join(f"line {number}" for number in range(100)), "up", "dev")
+    assert len(str(error).splitlines()) == 12
+    assert str(error).endswith("...")
