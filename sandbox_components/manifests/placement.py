@@ -49,7 +49,7 @@ class Placement:
             "app.kubernetes.io/name": self.name,
             "app.kubernetes.io/component": naming.COMPONENT_LABEL_VALUE,
             "app.kubernetes.io/managed-by": naming.MANAGED_BY,
-            "app.kubernetes.io/version": self.version,
+            "app.kubernetes.io/version": self.version.replace("+", "_"),
             **self.selector,
         }
         marks: dict[str, Any] = {

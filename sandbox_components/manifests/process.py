@@ -11,24 +11,40 @@ import re
 from sandbox_components.spec.sandbox import SandboxSpec
 
 SHELL_LINE = """\
-trap 'stop=1; trap "" TERM; kill -TERM 0' TERM
-/bin/sh -c 'trap "exit 143" TERM; eval "$1"' sandbox "$1" <&0 &
-child=$!
-wait "$child"; code=$?
-while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
-busy() {
+others() {
+  left=1
   for stat in /proc/[0-9]*/stat; do
-    { read -r line < "$stat"; } 2>/dev/null || continue
+    read -r line < "$stat" || continue
     pid=${line%% *}; set -- ${line##*) }
-    if [ "$3" = "$$" ] && [ "$pid" != "$$" ] && [ "$1" != Z ]; then return 0; fi
-  done
-  return 1
+    if [ "$3" != "$$" ] || [ "$pid" = "$$" ] || [ "$1" = Z ]; then continue; fi
+    left=0
+    while read -r key caught; do
+      case $key$caught in SigCgt:*[4-7c-f]???) ;; SigCgt:*) kill -TERM "$pid" ;; esac
+    done < "/proc/$pid/status"
+  done 2>/dev/null
+  return "$left"
 }
-while [ -n "$stop" ] && busy; do sleep 0.1 2>/dev/null || sleep 1; done
-exit "$code"
+stop() {
+  trap : TERM INT QUIT
+  kill -TERM 0
+  while others; do sleep 0.1 2>/dev/null || sleep 1; done
+  if [ -z "$!" ]; then exit 143; fi
+  wait "$!"; exit "$?"
+}
+trap stop TERM INT QUIT
+{
+  if env --default-signal=INT true 2>/dev/null; then exec env --default-signal=INT,QUIT /bin/sh -c -- "$1" sandbox; fi
+  exec /bin/sh -c -- "$1" sandbox
+} &
+wait "$!"; exit "$?"
 """
-"""Runs `$1` by the image's own `/bin/sh`. On TERM: its whole process group gets it, and it waits for all of them."""
+"""Runs `$1` by the image's own `/bin/sh`. On TERM: its whole process group gets it, and it waits for all of them.
 
+- The inner shell has no trap and so ends at once: of `a; b`, b doesn't run, while a has all the time it needs.
+- A process between fork and exec can miss the signal; those that don't catch TERM get it again while we wait.
+- INT and QUIT do the same as TERM, for images whose STOPSIGNAL is one of them. A shell starts what runs in the
+  background with both ignored, and an agent couldn't interrupt what it starts: coreutils' `env` undoes that.
+"""
 
 _EXPANDED = re.compile(r"\$[$(\x80-\U0010ffff]")
 """`$$` and `$(`; and, in older kubelets, a `$` before a character of several bytes, which comes out broken."""
