@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -170,6 +171,10 @@ def record(
         made = program()
         return pulumi.Output.from_input(resolved(made)) if isinstance(made, pulumi.Output) else None
 
+    try:
+        asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:  # another test's asyncio.run has taken it away
+        asyncio.set_event_loop(asyncio.new_event_loop())
     # Futures that nobody waits for after an error are no news, whenever they are collected.
     logging.getLogger("asyncio").disabled = True
     try:
