@@ -148,6 +148,10 @@ def record(
         secret_config: like it, marked as secret.
         preview: outputs of other resources and made-up names are unknown.
     """
+    try:
+        asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:  # another test's asyncio.run has taken it away
+        asyncio.set_event_loop(asyncio.new_event_loop())
     recording = Recording()
     record.last = recording  # type: ignore[attr-defined]
     texts, secret_keys = {}, []
@@ -171,10 +175,6 @@ def record(
         made = program()
         return pulumi.Output.from_input(resolved(made)) if isinstance(made, pulumi.Output) else None
 
-    try:
-        asyncio.get_event_loop_policy().get_event_loop()
-    except RuntimeError:  # another test's asyncio.run has taken it away
-        asyncio.set_event_loop(asyncio.new_event_loop())
     # Futures that nobody waits for after an error are no news, whenever they are collected.
     logging.getLogger("asyncio").disabled = True
     try:
