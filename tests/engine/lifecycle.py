@@ -127,13 +127,15 @@ class Lifecycle:
         assert self._unchanged(self.stack.refresh().ok())
 
     def delete_and_up(self, name: str) -> None:
-        """Somebody deletes the StatefulSet; what `up` after a `refresh` makes anew runs."""
+        """Somebody deletes the StatefulSet; what `up --refresh` makes anew runs.
+
+        A plain `up` doesn't look at the cluster where nothing changed in the program, and so makes nothing anew.
+        """
         known = self.known[name]
         self.api.delete("StatefulSet", name, self.namespace)
         eventually(lambda: self.api.find("StatefulSet", name, self.namespace) is None, "the StatefulSet is gone")
         eventually(lambda: self._pod(name) is None, "its pod is gone")
-        self.stack.refresh().ok()
-        self.stack.up().ok()
+        self.stack.up("--refresh").ok()
         known.is_paused = False
         known.replicas.append(1)
         known.pod_uid = self._running_pod(name)["metadata"]["uid"]

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from tests.engine.lifecycle import CHANGES, NAMES, Lifecycle
 from tests.harness.ground import Ground
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(7200 if os.environ.get("SANDBOX_SOAK") else 420)]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(7200 if os.environ.get("SANDBOX_SOAK") else 900)]
 
 WALKS, STEPS = (25, 20) if os.environ.get("SANDBOX_SOAK") else (5, 5)
 """Several walks on the same two sandboxes: each begins where the last one ended, with other actions likely."""
@@ -49,7 +49,7 @@ def test_each_action_once(life: Lifecycle) -> None:
 
 
 def test_a_deleted_statefulset_comes_back_running(life: Lifecycle) -> None:
-    """The pause goes with the object: `up` after `kubectl delete statefulset` resumes, on the same disk."""
+    """The pause goes with the object: `up --refresh` after `kubectl delete statefulset` resumes, on the same disk."""
     life.pause("applied", "command")
     life.delete_and_up("applied")
     life.check()
