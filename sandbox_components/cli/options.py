@@ -18,7 +18,6 @@ from sandbox_components.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sandbox_components.kube.client import Cluster
-    from sandbox_components.kube.observation import Observation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,7 +40,9 @@ class Target:
         """Connect to the cluster; sends nothing yet."""
         from sandbox_components.kube.client import Cluster
 
-        return Cluster.connect(self.kubeconfig, self.context, timeout_seconds=timeout_seconds)
+        cluster = Cluster.connect(self.kubeconfig, self.context, timeout_seconds=timeout_seconds)
+        cluster.only_stack = self.stack
+        return cluster
 
     def on(self, stack: str) -> Target:
         """Return the same target on a stack that was found otherwise, with what its config says about the cluster."""
@@ -96,21 +97,6 @@ def _of_stack(target: Target) -> Target:
 def _text(config: Mapping[str, Any], key: str) -> str | None:
     value = config.get(key)
     return value if isinstance(value, str) else None
-
-
-def check_stack(seen: Observation, target: Target) -> None:
-    """Refuse to work on a sandbox of another stack than the one that was named.
-
-    Raises:
-        InvalidInput: the sandbox's annotation names another stack.
-    """
-    wanted = (target.stack or "").rpartition("/")[2]
-    if wanted and seen.stack and seen.stack.rpartition("/")[2] != wanted:
-        raise InvalidInput(
-            "--stack",
-            f'"{seen.name}" in namespace "{seen.namespace}" belongs to stack "{seen.stack}", not to "{target.stack}"',
-            suggestions=[f"sandbox describe {seen.name} -n {seen.namespace} --stack {seen.stack}"],
-        )
 
 
 class Duration(click.ParamType[timedelta]):

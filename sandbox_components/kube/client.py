@@ -45,6 +45,8 @@ class Cluster:
         timeout_seconds: float = _READ_SECONDS,
     ) -> None:
         self.connection = connection
+        self.only_stack: str | None = None
+        """Sandboxes of other stacks are refused, when the user has named one."""
         self.timeout = httpx2.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
         params = client_adapter.ConnectionParams(timeout=self.timeout, transport=transport, proxy=connection.proxy)
         try:

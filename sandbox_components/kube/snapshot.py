@@ -10,12 +10,12 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sandbox_components.errors import AccessDenied, NotFound
+from sandbox_components.errors import AccessDenied, InvalidInput, NotFound
 from sandbox_components.kube import paths
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.objects import Json, dig, is_true, items, name_of, named, text, uid
 from sandbox_components.kube.probes import event_time
-from sandbox_components.spec.naming import CONTAINER, SANDBOX_LABEL, pod_name
+from sandbox_components.spec.naming import CONTAINER, SANDBOX_LABEL, STACK_ANNOTATION, pod_name
 
 WORKSPACE_VOLUME = "workspace"
 
@@ -73,11 +73,24 @@ def read_statefulset(cluster: Cluster, namespace: str, name: str) -> Json:
 
     Raises:
         NotFound: there is no such sandbox; says what there is instead.
+        InvalidInput: it belongs to another stack than the one that the user has named.
     """
     found = cluster.find(paths.statefulsets(namespace, name))
     if found is not None and text(found, "metadata", "labels", SANDBOX_LABEL) == name:
+        _check_stack(found, cluster.only_stack)
         return found
     raise not_found(cluster, namespace, name, is_foreign=found is not None)
+
+
+def _check_stack(statefulset: Json, wanted: str | None) -> None:
+    stack = text(statefulset, "metadata", "annotations", STACK_ANNOTATION)
+    if wanted and stack and stack != wanted.rpartition("/")[2]:
+        name, namespace = name_of(statefulset), text(statefulset, "metadata", "namespace")
+        raise InvalidInput(
+            "--stack",
+            f'"{name}" in namespace "{namespace}" belongs to stack "{stack}", not to "{wanted}"',
+            suggestions=[f"sandbox describe {name} -n {namespace} --stack {stack}"],
+        )
 
 
 def not_found(cluster: Cluster, namespace: str, name: str, *, is_foreign: bool = False) -> NotFound:

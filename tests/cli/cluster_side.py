@@ -18,5 +18,5 @@ def command_on(
     for name in ("SANDBOX_STACK", "SANDBOX_NAMESPACE", "SANDBOX_OUTPUT", "PULUMI_STACK", "KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(home)
-    monkeypatch.setattr(Target, "connect", lambda self, timeout_seconds=30.0: api.cluster())
+    monkeypatch.setattr(Target, "connect", lambda self, timeout_seconds=30.0: api.cluster(stack=self.stack))
     return command_of(monkeypatch, capsys)

@@ -104,10 +104,12 @@ def test_describe_tells_the_last_log_line_as_activity(api: FakeApi, sandbox: Com
     assert json.loads(sandbox("describe", NAME, "-o", "json").out)["lastActivityAt"] == "2026-11-29T11:59:30Z"
 
 
-def test_describe_of_another_stacks_sandbox_is_refused(api: FakeApi, sandbox: Command) -> None:
+@pytest.mark.parametrize("words", [("describe",), ("pause",), ("resume",), ("logs",)])
+def test_another_stacks_sandbox_is_refused(api: FakeApi, sandbox: Command, words: tuple[str, ...]) -> None:
     sandbox_in(api)
-    answer = sandbox("describe", NAME, "-s", "org/agents/staging", "-n", NAMESPACE)
+    answer = sandbox(*words, NAME, "-s", "org/agents/staging", "-n", NAMESPACE)
     assert answer.code == 2
+    assert api.changes() == []
     assert 'belongs to stack "production"' in answer.err
     assert sandbox("describe", NAME, "-s", "production", "-n", NAMESPACE).code == 0
 

@@ -56,13 +56,15 @@ class FakeApi(httpx2.BaseTransport):
         obj["metadata"]["resourceVersion"] = str(self._version)
         self._tell(path, "DELETED", obj)
 
-    def cluster(self, namespace: str | None = NAMESPACE) -> Cluster:
+    def cluster(self, namespace: str | None = NAMESPACE, stack: str | None = None) -> Cluster:
         """Return a client of this server."""
         config = KubeConfig.from_one(
             cluster=ClusterModel(server="https://api.example"), user=User(token="t"), namespace=namespace
         ).get()
         assert config is not None
-        return Cluster(Connection(config, "a test"), transport=self)
+        cluster = Cluster(Connection(config, "a test"), transport=self)
+        cluster.only_stack = stack
+        return cluster
 
     def changes(self) -> list[tuple[str, str]]:
         """Return the requests that change something."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sandbox_components.cli.options import Target, check_stack, name_argument, output_option, target_options
+from sandbox_components.cli.options import Target, name_argument, output_option, target_options
 from sandbox_components.cli.output import print_document
 
 
@@ -25,7 +25,6 @@ def command(target: Target, name: str, output: str, no_events: bool) -> None:
     with target.connect() as cluster:
         seen = describe(cluster, target.namespace_in(cluster), name)
         now = cluster.now()
-    check_stack(seen, target)
     if output == "text":
         from sandbox_components.cli.sections import print_sections
 
