@@ -87,7 +87,9 @@ def spec_of(name: str) -> SandboxSpec:
     return read_sandbox(GOLDEN[name][0])
 
 
-TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=20) | st.text(
+UNREADABLE = "".join(map(chr, [0, *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFFFE, 0xFFFF]))
+"""What no process can be given through the API server."""
+TEXTS = st.text(st.characters(exclude_characters=UNREADABLE, exclude_categories=("Cs",)), max_size=20) | st.text(
     alphabet="$()AB \n'\"\\ä", max_size=12
 )
 NAMES = st.from_regex(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)

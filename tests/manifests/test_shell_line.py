@@ -237,7 +237,7 @@ def test_an_agent_can_interrupt_what_it_starts(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["$(A) $$ `x` \\ 'q' \"d\" ; | & # * ~ ! %s", "a\nb\n", " lead", "ä 名 \u2028", "$ä", "-n"]
+    "text", ["$(A) $$ `x` \\ 'q' \"d\" ; | & # * ~ ! %s", "a\nb\n", " lead", "ä 名 \u2060", "$ä", "-n"]
 )
 def test_a_text_through_kubernetes_and_the_shell(text: str) -> None:
     quoted = "'" + text.replace("'", "'\\''") + "'"
