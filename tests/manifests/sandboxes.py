@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from sandbox_components.manifests.placement import Placement
@@ -97,6 +98,10 @@ ENV_NAMES = st.sampled_from(["A", "B", "HOME", "PATH", "AB"])
 LABELS = st.dictionaries(
     st.sampled_from(["team", "acme.com/tier", "owner", "a", "z"]), st.sampled_from(["", "core", "x"])
 )
+
+
+FEWER = settings(max_examples=30)
+"""For properties of whole sandboxes, which take milliseconds to draw."""
 
 
 @st.composite

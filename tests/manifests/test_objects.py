@@ -22,7 +22,7 @@ from sandbox_components.spec import naming
 from sandbox_components.spec.revision import canonical, revision_groups
 from sandbox_components.spec.sandbox import SandboxSpec, read_sandbox
 from tests.manifests.pod_security import breaks_restricted
-from tests.manifests.sandboxes import LABELS, PLACEMENT, requests
+from tests.manifests.sandboxes import FEWER, LABELS, PLACEMENT, requests
 
 SECRET_ENV = ("TOKEN",)
 
@@ -55,12 +55,14 @@ def keys(data: Any) -> Iterator[str]:
         yield from keys(value)
 
 
+@FEWER
 @given(requests())
 def test_nobody_says_replicas(data: dict[str, Any]) -> None:
     for one in objects(read_sandbox(data)):
         assert "replicas" not in set(keys(one))
 
 
+@FEWER
 @given(requests(), LABELS, st.randoms(use_true_random=False))
 def test_labels_leave_the_pod_alone(data: dict[str, Any], labels: dict[str, str], by: random.Random) -> None:
     items = list(labels.items())
@@ -73,6 +75,7 @@ def test_labels_leave_the_pod_alone(data: dict[str, Any], labels: dict[str, str]
         assert other["metadata"]["labels"] == {**labels, **one["metadata"]["labels"]}
 
 
+@FEWER
 @given(requests())
 def test_only_one_label_selects(data: dict[str, Any]) -> None:
     selector = {"sandbox-components/sandbox": "nightly"}
@@ -85,6 +88,7 @@ def test_only_one_label_selects(data: dict[str, Any]) -> None:
         assert one["spec"].get("selector", selector) == selector
 
 
+@FEWER
 @given(requests())
 def test_every_object_is_marked_and_named(data: dict[str, Any]) -> None:
     spec = read_sandbox(data)
@@ -105,12 +109,14 @@ def test_every_object_is_marked_and_named(data: dict[str, Any]) -> None:
         assert all(naming.is_label_text(value, empty=True) for value in metadata["labels"].values())
 
 
+@FEWER
 @given(requests())
 def test_manifests_are_plain_json(data: dict[str, Any]) -> None:
     for one in objects(read_sandbox(data)):
         assert json.loads(json.dumps(one)) == one
 
 
+@FEWER
 @given(requests())
 def test_restricted_pod_security(data: dict[str, Any]) -> None:
     manifest = pod(PLACEMENT, read_sandbox(data), SECRET_ENV, "s-1")
@@ -143,6 +149,7 @@ def test_the_checks_of_pod_security_find_faults(broken: dict[str, Any], what: st
     assert what in breaks_restricted(broken)
 
 
+@FEWER
 @given(requests())
 def test_the_workspace_is_mounted_once(data: dict[str, Any]) -> None:
     spec = read_sandbox(data)
@@ -155,12 +162,14 @@ def test_the_workspace_is_mounted_once(data: dict[str, Any]) -> None:
     assert ("emptyDir" in volume) is (spec.workspace is None)
 
 
+@FEWER
 @given(requests())
 def test_requests_equal_limits_unless_given(data: dict[str, Any]) -> None:
     container = pod(PLACEMENT, read_sandbox(data), (), "")["containers"][0]
     assert container["resources"]["requests"] == container["resources"]["limits"]
 
 
+@FEWER
 @given(requests())
 def test_ports_are_exposed_alike_in_any_order(data: dict[str, Any]) -> None:
     spec = read_sandbox(data)

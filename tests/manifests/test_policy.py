@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sandbox_components.manifests.policy import network_policy
 from sandbox_components.spec.sandbox import read_sandbox
-from tests.manifests.sandboxes import PLACEMENT, requests
+from tests.manifests.sandboxes import FEWER, PLACEMENT, requests
 
 BASE: dict[str, Any] = {"image": "a", "resourceLimits": {"cpu": 1, "memory": "1Gi"}}
 
@@ -96,6 +96,7 @@ def test_cluster_dns_is_always_reached(egress: object) -> None:
         assert reaches(policy, "169.254.20.10", 53, protocol)
 
 
+@FEWER
 @given(requests())
 def test_shape(data: dict[str, Any]) -> None:
     spec = read_sandbox(data)

@@ -10,7 +10,7 @@ from sandbox_components.manifests.process import SHELL_LINE, exactly, first_proc
 from sandbox_components.manifests.workload import pod
 from sandbox_components.spec.sandbox import read_sandbox
 from tests.manifests.expansion import expand
-from tests.manifests.sandboxes import PLACEMENT, TEXTS, requests
+from tests.manifests.sandboxes import FEWER, PLACEMENT, TEXTS, requests
 
 VARIABLES = {"A": "expanded", "HOME": "/root", "": "blank"}
 DOLLARS = ["$(A)", "$$(A)", "$$$(A)", "$$", "$", "$A", "$(A", "$()", "$(A)(A)", "a$", "$ä", "$(ä)", "$\n", "$(A$(A))"]
@@ -40,6 +40,7 @@ def test_what_needs_no_doubling_stays_readable(text: str) -> None:
     assert exactly(text) == text
 
 
+@FEWER
 @given(requests(), st.booleans())
 def test_every_argument_and_value_of_a_pod(data: dict[str, object], narrow: bool) -> None:
     spec = read_sandbox(data)

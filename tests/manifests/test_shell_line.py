@@ -22,7 +22,7 @@ from sandbox_components.spec.sandbox import read_sandbox
 from tests.manifests.expansion import expand
 
 SHELLS = [name for name in ("dash", "busybox", "bash") if shutil.which(name)]
-SAVING = 0.6
+SAVING = 0.5
 STEPS = range(0, 12, 2)
 """Milliseconds after the start."""
 AGENT = f"""\

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox_components.errors import InvalidInput
@@ -182,6 +182,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON_VALUES, max_size=5), st.booleans())
 def test_json_is_read_exactly(data: dict[str, object], ascii_only: bool) -> None:
     assert load_document(json.dumps(data, ensure_ascii=ascii_only), "request.json") == data

@@ -17,9 +17,9 @@ def test_the_table_is_long_and_its_ids_differ() -> None:
     read_sandbox(BASE)
 
 
-@pytest.mark.parametrize("case", MALFORMED, ids=lambda case: case.id)
-def test_entries_survive_json(case: Malformed) -> None:
-    assert json.loads(json.dumps(case.data)) == case.data
+def test_entries_survive_json() -> None:
+    for case in MALFORMED:
+        assert json.loads(json.dumps(case.data)) == case.data
 
 
 @pytest.mark.parametrize("case", [*MALFORMED, *MALFORMED_KEYS], ids=lambda case: case.id)

@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox_components.errors import InvalidInput
@@ -148,11 +148,13 @@ def shuffled(data: Any, by: random.Random) -> Any:
     return data
 
 
+@settings(max_examples=40)
 @given(st.randoms(use_true_random=False))
 def test_order_of_keys_is_irrelevant(by: random.Random) -> None:
     assert text_of(shuffled(FULL, by)) == text_of(FULL)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from([*CHANGES_THE_TEXT, *LEAVES_THE_TEXT]), max_size=3))
 def test_texts_are_equal_exactly_when_the_groups_are(steps: list[tuple[str, object]]) -> None:
     data = FULL
