@@ -72,7 +72,9 @@ class Platform:
         if not isinstance(blocked, list):
             raise InvalidInput(f"{CONFIG}:blockedCidrs", "is not a list of address ranges")
         for index, text in enumerate(blocked):
-            network.check_cidr(text, f"{CONFIG}:blockedCidrs[{index}]")
+            field = f"{CONFIG}:blockedCidrs[{index}]"
+            if network.check_cidr(text, field).prefixlen == 0:
+                raise InvalidInput(field, f'"{text}" is everything: give the sandboxes egress none instead')
         return Platform(
             namespace=namespace,
             storage_class=storage_class,

@@ -470,6 +470,7 @@ def test_blocked_ranges_are_refused_by_internet_egress() -> None:
         ({"agentVolumeStorageClass": "No Class"}, "agentVolumeStorageClass"),
         ({"agentVolumeSize": "50GB"}, "agentVolumeSize"),
         ({"blockedCidrs": ["300.0.0.0/8"]}, "blockedCidrs[0]"),
+        ({"blockedCidrs": ["0.0.0.0/0"]}, "blockedCidrs[0]"),
         ({"blockedCidrs": "10.0.0.0/8"}, "blockedCidrs"),
     ],
 )
