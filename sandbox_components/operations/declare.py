@@ -145,6 +145,7 @@ def check(entry: Entry, secrets: Mapping[str, str], door: str) -> SandboxSpec:
         InvalidInput: for the first thing that is wrong.
     """
     spec = read_sandbox(entry, door)
+    _check_first_breaks(entry, door)
     for key, value in secrets.items():
         check_env_name(key, f"--secret-env {key}")
         check_text(value, f"--secret-env {key}")
@@ -154,6 +155,28 @@ def check(entry: Entry, secrets: Mapping[str, str], door: str) -> SandboxSpec:
             raise InvalidInput(f"--secret-env {key}", "stands in env too: take it out there first")
     revision.check_size(spec, sorted(secrets), door)
     return spec
+
+
+def _check_first_breaks(value: Any, field: str) -> None:
+    """Refuse texts that begin with a line break: when Pulumi reads config it drops the first one, without a word."""
+    if isinstance(value, str) and value.startswith("\n"):
+        raise InvalidInput(field, "begins with a line break, which Pulumi's config would lose")
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            _check_first_breaks(one, f"{field}.{key}" if field else str(key))
+    elif isinstance(value, list | tuple):
+        for index, one in enumerate(value):
+            _check_first_breaks(one, f"{field}[{index}]")
+
+
+def _check_kept(value: object, field: str) -> None:
+    """Refuse the one kind of text that Pulumi does not read back as it was written, in any of YAML's forms."""
+    if isinstance(value, str) and value.startswith("\n"):
+        raise InvalidInput(field, "begins with a line break, which stack config would not keep")
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in pairs:
+        inner = f"[{key}]" if isinstance(key, int) else f".{key}" if field else str(key)
+        _check_kept(one, f"{field}{inner}")
 
 
 def not_declared(name: str, declared: Mapping[str, Any]) -> NotFound:
@@ -219,9 +242,9 @@ def _commented(value: Any) -> Any:
         return CommentedMap((key, _commented(one)) for key, one in value.items())
     if isinstance(value, list | tuple):
         return [_commented(one) for one in value]
-    if isinstance(value, str) and "\n" in value:
-        # A line break that begins a text in single quotes is lost in Pulumi's reader.
-        return LiteralScalarString(value) if _is_literal(value) else DoubleQuotedScalarString(value)
+    if isinstance(value, str) and not value.isprintable():
+        is_literal = "\n" in value and _is_literal(value)
+        return LiteralScalarString(value) if is_literal else DoubleQuotedScalarString(value)
     return value
 
 

@@ -21,6 +21,8 @@ NOT_YET = ("inference", "spendingLimits", "org", "user", "agent", "expiresAt")
 """Keys of the stack config's contract whose feature isn't built yet: one error, not an unknown key."""
 
 _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_UNREADABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
+"""The API server reads what is applied as YAML, which refuses these, or folds them away as line breaks."""
 _LARGEST_ENV_VALUE = 128 * 1024
 """Linux refuses a longer single string at exec (MAX_ARG_STRLEN, 32 pages)."""
 
@@ -39,13 +41,19 @@ def check_env_name(key: str, field: str = "") -> str:
 
 
 def check_text(value: str, field: str) -> str:
-    """Return `value` if a process can be given it: no NUL, valid Unicode, at most 128 KiB.
+    """Return `value` if a process can be given it: no NUL, nothing that YAML refuses, at most 128 KiB.
 
     Raises:
         InvalidInput: never with the value, which may be a secret.
     """
     if "\0" in value:
         raise InvalidInput(field, "holds a NUL character, which no process can be given")
+    unreadable = _UNREADABLE.search(value)
+    if unreadable is not None:
+        raise InvalidInput(
+            field,
+            f"holds the character U+{ord(unreadable[0]):04X}, which doesn't survive the way through the API server",
+        )
     try:
         size = len(value.encode())
     except UnicodeEncodeError:

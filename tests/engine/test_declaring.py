@@ -14,7 +14,7 @@ import yaml
 from tests.engine.sandbox_command import SandboxCommand
 from tests.harness.ground import Ground
 from tests.harness.stack import Stack
-from tests.operations.odd_texts import ODD_TEXTS
+from tests.operations.odd_texts import SURVIVING
 
 pytestmark = [pytest.mark.engine]
 
@@ -137,7 +137,7 @@ def secrets_of(ground: Ground, stack: Stack) -> dict[str, str]:
 def test_env_values_stay_texts(
     stack: Stack, sandbox: SandboxCommand, request_file: str, engine_ground: Ground, tmp_path: Path
 ) -> None:
-    values = {f"K{index}": text for index, text in enumerate(ODD_TEXTS)}
+    values = {f"K{index}": text for index, text in enumerate(SURVIVING)}
     flags = [word for key, text in values.items() for word in ("--env", f"{key}={text}")]
     secret = {"A": "true", "B": "007", "C": "~", "D": ""}
     for key, text in secret.items():

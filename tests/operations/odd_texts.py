@@ -59,3 +59,6 @@ ODD_TEXTS = [
     ":v",
     "#c",
 ]
+
+SURVIVING = [text for text in ODD_TEXTS if not text.startswith("\n") and "\u2028" not in text]
+"""Pulumi's config drops a first line break, and the API server folds U+2028 away: both are refused."""
