@@ -129,6 +129,8 @@ def _merged(plain: str, before: str, after: str) -> str:
             continue
         if tag == "delete":
             low, high = _with_its_comments(base, low, high)
+        while tag == "replace" and high > low + 1 and _is_remark(base[high - 1]) and base[high - 1] != new[stop - 1]:
+            high -= 1
         begin, end = place.of(low, is_end=tag == "insert"), place.of(high, is_end=True)
         if begin is None or end is None or begin < done:
             return after

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -138,16 +139,17 @@ class Engine:
         )
 
     def _fault(self, text: str, verb: str) -> SandboxError:
-        return fault(text, verb, self.stack)
+        return fault(text, verb, self.stack, self.project.state_folder())
 
 
-def fault(text: str, verb: str, stack: str) -> SandboxError:
+def fault(text: str, verb: str, stack: str, state: Path | None = None) -> SandboxError:
     """Return the error for what the engine said.
 
     Locks and pending operations of a killed `up` are the user's to clear: holder, age and the exact lines are told,
     and nothing is cancelled by itself.
     """
-    text = text.strip()
+    lines = [line for line in text.strip().splitlines() if not line.startswith("warning: ")]
+    text = "\n".join(lines) or text.strip()
     ours = _OURS.search(text)
     if ours is not None:
         return InvalidInput(ours["field"], ours["problem"].strip())
@@ -160,7 +162,8 @@ def fault(text: str, verb: str, stack: str) -> SandboxError:
             f"stack {stack} is locked by another update ({holder})",
             suggestions=[
                 "wait for it to end, and run the command again",
-                f"if that update was killed: pulumi cancel --stack {stack} --yes && pulumi refresh --stack {stack} --yes",
+                f"if that update was killed: pulumi cancel --stack {stack} --yes"
+                f" && pulumi refresh --stack {stack} --yes",
             ],
             code="stack_locked",
         )
@@ -180,6 +183,18 @@ def fault(text: str, verb: str, stack: str) -> SandboxError:
                 f"if the disk may go: set deletion to delete, run pulumi up --stack {stack}, then change the rest",
             ],
             code="disk_protected",
+        )
+    if re.search(r"failed to (load|read).*EOF|unexpected end of JSON", text):
+        # The state's file is replaced in one step, but not the file of its attributes, which may as well be absent.
+        folder = shlex.quote(str(state / ".pulumi")) if state is not None else ".pulumi"
+        return SandboxError(
+            f"the state of stack {stack} can't be read: an update was killed while it wrote",
+            suggestions=[
+                f"find {folder} -name '*.attrs' -empty -delete"
+                + ("" if state is not None else ", in the folder of the state backend"),
+                "then run the command again",
+            ],
+            code="state_unreadable",
         )
     if re.search(r"no stack named", text):
         return NotFound(

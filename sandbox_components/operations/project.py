@@ -29,12 +29,14 @@ class Project:
         name: the project's name.
         config_folder: where `Pulumi.<stack>.yaml` files are.
         main: the program's folder or file, below root.
+        backend: where its state is, if the project says so.
     """
 
     root: Path
     name: str
     config_folder: Path
     main: str
+    backend: str | None = None
 
     @staticmethod
     def find(start: Path) -> Project:
@@ -72,6 +74,14 @@ class Project:
             "is missing, and no stack is selected",
             suggestions=["sandbox ... --stack NAME", "pulumi stack select NAME"],
         )
+
+    def state_folder(self) -> Path | None:
+        """Return the folder of a state backend on disk; None where the state is elsewhere."""
+        url = os.environ.get("PULUMI_BACKEND_URL") or self.backend or ""
+        if not url.startswith("file://"):
+            return None
+        path = Path(url.removeprefix("file://").partition("?")[0]).expanduser()
+        return path if path.is_absolute() else self.root / path
 
     def default_namespace(self, stack: str) -> str:
         """The namespace of a stack's sandboxes: config `sandbox-components:namespace`, else `PROJECT-STACK`."""
@@ -122,6 +132,7 @@ def _read(file: Path) -> Project:
         name=data["name"],
         config_folder=file.parent / (folder or "."),
         main=str(data.get("main") or "."),
+        backend=(data.get("backend") or {}).get("url") if isinstance(data.get("backend"), dict) else None,
     )
 
 

@@ -67,6 +67,8 @@ class Started:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(20)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def said(self, text: str, seconds: float = 120) -> None:
         """Wait until it has said that on stderr."""

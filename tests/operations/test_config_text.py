@@ -117,6 +117,16 @@ def test_only_what_changes_is_touched(change: Change, expected: list[str]) -> No
     assert differences(ODD, edited(ODD, change, "f")) == expected
 
 
+def test_a_comment_behind_what_is_removed_stays() -> None:
+    text = "config:\n  s:\n    a: 1\n    b:\n      c: 1\n# the end\n"
+
+    def edit(data: Any) -> None:
+        data["config"]["s"]["a"] = 2
+        del data["config"]["s"]["b"]
+
+    assert edited(text, edit, "f") == "config:\n  s:\n    a: 2\n# the end\n"
+
+
 @pytest.mark.parametrize("end", ["# the end\n", "\n\n# the end\n", "  # of config\n# the end\n\n"])
 def test_what_is_added_stands_before_comments_about_something_else(end: str) -> None:
     text = "config:\n  s:\n    a: 1\n"

@@ -171,6 +171,20 @@ def test_what_the_engine_says_in_our_words(
     assert "unprotect" not in str(error)
 
 
+@pytest.mark.parametrize("said", ["failed to load checkpoint: EOF", "failed to load: unexpected end of JSON input"])
+def test_a_state_that_was_cut_off(said: str) -> None:
+    here = fault(f"warning: x\nerror: {said}", "preview", "dev", Path("/my state"))
+    assert here.suggestions[0] == "find '/my state/.pulumi' -name '*.attrs' -empty -delete"
+    assert here.code == "state_unreadable"
+    elsewhere = fault(f"error: {said}", "preview", "dev")
+    assert elsewhere.suggestions[0].endswith("-delete, in the folder of the state backend")
+
+
+def test_warnings_are_no_cause() -> None:
+    assert str(fault("warning: a\nerror: b", "up", "dev")) == "pulumi up failed: error: b"
+    assert str(fault("warning: a", "up", "dev")) == "pulumi up failed: warning: a"
+
+
 def test_a_long_story_is_cut() -> None:
     error = fault("\n\n".join(f"line {number}" for number in range(100)), "up", "dev")
     assert len(str(error).splitlines()) == 12

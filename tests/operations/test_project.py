@@ -96,3 +96,17 @@ def test_config_that_is_no_yaml(tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidInput, match=r"line [12]: not YAML: ") as caught:
         found.config("dev")
     assert "s3cret" not in str(caught.value)
+
+
+def test_where_the_state_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    assert project(tmp_path).state_folder() is None
+    assert project(tmp_path, "name: a\nbackend: {url: 'file://./state?no_tmp_dir=true'}\n").state_folder() == (
+        tmp_path / "state"
+    )
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://bucket")
+    assert Project.find(tmp_path).state_folder() is None
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///srv/state")
+    assert Project.find(tmp_path).state_folder() == Path("/srv/state")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file://~")
+    assert Project.find(tmp_path).state_folder() == Path.home()
