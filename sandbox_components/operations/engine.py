@@ -157,7 +157,7 @@ def fault(text: str, verb: str, stack: str, state: Path | None = None) -> Sandbo
     if guarded is not None:
         return protected(guarded["urn"] or guarded["other"])
     if "currently locked by" in text:
-        holder = "; ".join(line.strip() for line in text.splitlines() if "created by" in line) or "unknown"
+        holder = "; ".join(re.findall(r"created by .+", text)) or "by whom is unknown"
         return SandboxError(
             f"stack {stack} is locked by another update ({holder})",
             suggestions=[

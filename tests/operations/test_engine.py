@@ -106,8 +106,7 @@ def test_a_kubeconfig_stands_for_the_environments(stand_in: StandIn, tmp_path: P
             LOCKED,
             SandboxError,
             1,
-            "stack dev is locked by another update (file:///state/.pulumi/locks/organization/agents/dev/6a.json: "
-            "created by me@host (pid 4711) at 2026-11-29T16:00:00Z)",
+            "stack dev is locked by another update (created by me@host (pid 4711) at 2026-11-29T16:00:00Z)",
             "pulumi cancel --stack dev --yes && pulumi refresh --stack dev --yes",
         ),
         (
