@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_GUARDS = {
+    "protect": "  [protected from now on: the engine refuses to delete it]",
+    "unprotect": "  [not protected any more: it can be deleted from now on]",
+}
 _WORDS = {"create": "+", "update": "~", "delete": "-"}
 
 
@@ -143,6 +147,7 @@ def show_plan(planned: Change) -> None:
         sign = _WORDS.get(step.operation, "±" if "replace" in step.operation else "·")
         kind = step.type.rsplit(":", 1)[-1]
         fields = f"  [{', '.join(step.fields)}]" if step.operation == "update" and step.fields else ""
+        fields = _GUARDS.get(step.operation, fields)
         click.echo(f"  {sign} {kind} {step.name}{fields}", err=True)
     if not planned.steps:
         click.echo("  no changes", err=True)

@@ -10,6 +10,8 @@ COMPONENT = "sandbox-components:index:Sandbox"
 STATEFUL_SET = "kubernetes:apps/v1:StatefulSet"
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
 UNCHANGED = ("same", "read", "refresh")
+PROTECT, UNPROTECT = "protect", "unprotect"
+"""Our words for what the engine counts as no change: the object stays, but what may delete it differs."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Step:
     @property
     def restarts(self) -> bool:
         """Whether it changes the pod template of a running sandbox."""
-        if self.type != STATEFUL_SET or not self.changes:
+        if self.type != STATEFUL_SET or not self.changes or self.operation in (PROTECT, UNPROTECT):
             return False
         return self.operation != "update" or any(field.startswith("spec.template") for field in self.fields)
 
@@ -67,19 +69,22 @@ class Plan:
         return any(_is_component(step.urn, name) for step in self.steps)
 
     def needed_for(self, own: Iterable[Step]) -> tuple[Step, ...]:
-        """Return `own` and every parent or dependency of it that doesn't exist yet."""
+        """Return `own` and every parent or dependency of it that doesn't exist, or isn't protected, yet.
+
+        The program protects the Namespace together with the first disk in it: deleting it would delete every claim.
+        """
         by_urn = {step.urn: step for step in self.steps}
-        wanted: dict[str, Step] = {}
-        queue = list(own)
+        wanted = {step.urn for step in own}
+        seen: set[str] = set()
+        queue = list(wanted)
         while queue:
-            step = queue.pop()
-            if step.urn in wanted:
+            step = by_urn.get(queue.pop())
+            if step is None or step.urn in seen:
                 continue
-            wanted[step.urn] = step
-            for urn in (step.parent, *step.depends_on):
-                other = by_urn.get(urn)
-                if other is not None and other.operation == "create":
-                    queue.append(other)
+            seen.add(step.urn)
+            if step.operation in ("create", PROTECT):
+                wanted.add(step.urn)
+            queue += [step.parent, *step.depends_on]
         return tuple(step for step in self.steps if step.urn in wanted)
 
 
@@ -104,11 +109,14 @@ def _step(data: Mapping[str, Any]) -> Step:
     depends = {*(state.get("dependencies") or [])}
     for urns in (state.get("propertyDependencies") or {}).values():
         depends |= set(urns or [])
+    operation, is_protected = str(data.get("op")), bool(old.get("protect"))
+    if operation == "same" and bool(new.get("protect")) != is_protected:
+        operation = UNPROTECT if is_protected else PROTECT
     return Step(
-        operation=str(data.get("op")),
+        operation=operation,
         urn=str(data.get("urn")),
         parent=str(state.get("parent") or ""),
         depends_on=frozenset(depends),
         fields=tuple(data.get("detailedDiff") or ()),
-        is_protected=bool(old.get("protect")),
+        is_protected=is_protected,
     )

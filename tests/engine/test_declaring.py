@@ -195,10 +195,15 @@ def test_the_disk_goes_with_the_sandbox_and_only_then(
     stack: Stack, sandbox: SandboxCommand, engine_ground: Ground, tmp_path: Path
 ) -> None:
     file = tmp_path / "request.json"
-    entry = engine_ground.sandbox(volumes=engine_ground.volume()) | {"deletion": "protect"}
+    entry = engine_ground.sandbox(volumes=engine_ground.volume()) | {"deletion": "delete"}
     file.write_text(json.dumps(entry))
     engine_ground.prepare_claim(stack.namespace, "one-workspace")
     sandbox("create", "one", "-f", str(file), "-y").ok()
+    assert [one["urn"] for one in stack.export() if one.get("protect")] == []
+    sandbox("update", "one", "--deletion", "protect", "-y").ok()
+    entry["deletion"] = "protect"
+    guarded = {one["type"].rsplit(":", 1)[-1] for one in stack.export() if one.get("protect")}
+    assert guarded == {"PersistentVolumeClaim", "Namespace"}
     held = stack.config_file.read_bytes()
     for flags in (["--storage-class", "other"], ["-f", "-", "--env", "A=b"]):
         without = {key: value for key, value in entry.items() if key != "volumes"}

@@ -114,3 +114,36 @@ def test_protection_is_what_the_state_says() -> None:
     )
     assert [one.is_protected for one in plan.steps[1:]] == [True, False]
     assert (plan.steps[1].type, plan.steps[1].name) == (CLAIM, "a")
+
+
+def guarded(urn: str, parent: str, *, before: bool, after: bool, **state: Any) -> dict[str, Any]:
+    known = {"urn": urn, "parent": parent, **state}
+    return {
+        "op": "same",
+        "urn": urn,
+        "oldState": {**known, "protect": before},
+        "newState": {**known, "protect": after},
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "own", "needed"),
+    [(False, True, ["protect"], 2), (True, False, ["unprotect"], 1), (True, True, [], 0), (False, False, [], 0)],
+)
+def test_a_changed_protection_is_a_change_though_the_engine_sees_none(
+    before: bool, after: bool, own: list[str], needed: int
+) -> None:
+    workspace = child("one", "sandbox-components:index:PersistentWorkspace")
+    claim = child("one-workspace", CLAIM, "$sandbox-components:index:PersistentWorkspace")
+    plan = read(
+        guarded(NAMESPACE, STACK, before=before, after=after),
+        step("same", component("one"), STACK, dependencies=[NAMESPACE]),
+        step("same", workspace, component("one")),
+        guarded(claim, workspace, before=before, after=after),
+        step("same", component("two"), STACK, dependencies=[NAMESPACE]),
+    )
+    mine = plan.of_sandbox("one")
+    assert [one.operation for one in mine] == own
+    assert not any(one.restarts for one in mine)
+    assert len(plan.needed_for(mine)) == needed
+    assert plan.of_sandbox("two") == ()
