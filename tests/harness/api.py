@@ -89,6 +89,11 @@ class Api:
             if error.status != 404:
                 raise
 
+    def evict(self, pod: str, namespace: str) -> None:
+        """Do what a drain does to one pod."""
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
+        self._call("POST", f"{path('Pod', namespace)}/{pod}/eviction", body=body)
+
     def watch(self, kind: str, namespace: str) -> Iterator[Json]:
         """Yield each state of each object, from now on, until the connection ends."""
         params = {"watch": "true", "timeoutSeconds": "3600"}
