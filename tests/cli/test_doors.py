@@ -159,6 +159,7 @@ FLAGS: list[tuple[list[str], str]] = [
     (["--env", f"A={SECRET}", "--env", "A=2"], '"A" is given twice'),
     (["--env", f"A={SECRET}", "--env", "A-"], '"A" is given twice'),
     (["--env", f"A={SECRET * 8000}"], "Linux passes less than 131072"),
+    ([word for key in "AB" for word in ("--env", f"{key}={'x' * 110_000}")], "at most 204800"),
     (["--env", f"A=\n{SECRET}"], "env.A: begins with a line break"),
     (["--command", "\n./start.sh"], "command: begins with a line break"),
     (["--", "sh", "\n"], "entrypoint[1]: begins with a line break"),

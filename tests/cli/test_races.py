@@ -52,7 +52,7 @@ def test_killed_at_any_moment(project: Project, engine: StandIn, tmp_path: Path)
     assert start(words, project.root, engine.env, tmp_path / "told").wait(30) == 0
     whole = time.monotonic() - began
     assert project.config_file.read_bytes() == new
-    rounds = 60 if os.environ.get("SANDBOX_SOAK") else 10
+    rounds = 60 if os.environ.get("SANDBOX_SOAK") else 6
     for number in range(rounds):
         project.config_file.write_bytes(old)
         process = start(words, project.root, engine.env, tmp_path / "told")
