@@ -203,3 +203,19 @@ def test_a_failed_update_leaves_the_file_edited_and_says_so(project: Project, en
     assert project.config_file.read_text() == ORDINARY.replace(OLD, NEW)
     assert "error: pulumi up failed: error: the provider said no" in told.read_text()
     assert "try: Pulumi.dev.yaml stays edited; when the cause is gone: pulumi up --stack dev" in told.read_text()
+
+
+@pytest.mark.parametrize(("phase", "after", "is_new"), [("preview", "planning", False), ("up", "restarts", True)])
+def test_interrupted_at_the_keyboard(
+    phase: str, after: str, is_new: bool, project: Project, engine: StandIn, tmp_path: Path
+) -> None:
+    words = ["update", "nightly", "--env", "LEVEL=debug", "-y", "--no-wait"]
+    told = tmp_path / "told"
+    process = start(words, project.root, engine.env | {f"STAND_IN_{phase.upper()}": "60"}, told)
+    said(told, process, after)
+    while phase not in [call[0] for call in engine.asked]:
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(20) == 130
+    assert "interrupted; what was asked of the cluster goes on" in told.read_text()
+    assert project.config_file.read_text() == (ORDINARY.replace(OLD, NEW) if is_new else ORDINARY)

@@ -264,6 +264,13 @@ Sandbox("coded", {engine_ground.sandbox()!r})
         assert (unknown.code, len(unknown.errors)) == (6, 1)
         assert stack.config_file.read_bytes() == before
         assert engine_ground.api.find("StatefulSet", "coded", stack.namespace) is not None
+        stack.program.write_text(source.replace("50m", "50M"))
+        file = tmp_path / "request.yaml"
+        file.write_text(yaml.safe_dump(engine_ground.sandbox()))
+        wrong = sandbox("create", "one", "-f", str(file), "-y")
+        assert wrong.code == 2, wrong.err
+        assert wrong.errors[0].startswith("error: coded.resourceLimits.cpu: ")
+        assert stack.config_file.read_bytes() == before
 
 
 def test_a_stack_that_is_not_there(stack: Stack, sandbox: SandboxCommand, request_file: str) -> None:
