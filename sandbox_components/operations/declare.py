@@ -169,16 +169,6 @@ def _check_first_breaks(value: Any, field: str) -> None:
             _check_first_breaks(one, f"{field}[{index}]")
 
 
-def _check_kept(value: object, field: str) -> None:
-    """Refuse the one kind of text that Pulumi does not read back as it was written, in any of YAML's forms."""
-    if isinstance(value, str) and value.startswith("\n"):
-        raise InvalidInput(field, "begins with a line break, which stack config would not keep")
-    pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in pairs:
-        inner = f"[{key}]" if isinstance(key, int) else f".{key}" if field else str(key)
-        _check_kept(one, f"{field}{inner}")
-
-
 def not_declared(name: str, declared: Mapping[str, Any]) -> NotFound:
     """Return the error for a name that the stack's config doesn't have."""
     import difflib
