@@ -1,6 +1,6 @@
 """A program that declares its sandbox in Python: for those who prefer code to config.
 
-The command's `update` and `delete` then point here instead of editing; pause, resume and rollback work all the same.
+The command's `update` and `delete` then point here instead of editing; pause and resume work all the same.
 """
 
 import pulumi
