@@ -25,6 +25,7 @@ _PATHS = {
     "PersistentVolume": "/api/v1/persistentvolumes",
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "Pod": "/api/v1/namespaces/{}/pods",
+    "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
     "Secret": "/api/v1/namespaces/{}/secrets",
     "Service": "/api/v1/namespaces/{}/services",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
