@@ -26,6 +26,7 @@ _PATHS = {
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "Pod": "/api/v1/namespaces/{}/pods",
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "Secret": "/api/v1/namespaces/{}/secrets",
     "Service": "/api/v1/namespaces/{}/services",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
