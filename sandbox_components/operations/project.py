@@ -110,13 +110,22 @@ class Project:
         for ending in ("yaml", "yml", "json"):
             path = str(self.root / f"Pulumi.{ending}")
             digest = hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()
-            note = home / "workspaces" / f"{self.name}-{digest}-workspace.json"
-            try:
-                found = json.loads(note.read_text()).get("stack")
-            except (OSError, ValueError):
-                continue
-            return found if isinstance(found, str) else None
+            note = _json(home / "workspaces" / f"{self.name}-{digest}-workspace.json")
+            by_backend = note.get("stacks") or {}
+            url = os.environ.get("PULUMI_BACKEND_URL") or self.backend or _json(home / "credentials.json").get("current")
+            # Older versions of Pulumi kept one stack, newer ones one for each backend.
+            found = by_backend.get(url) or by_backend.get(str(url).rstrip("/")) or note.get("stack")
+            if isinstance(found, str):
+                return found.removeprefix(f"organization/{self.name}/")
         return None
+
+
+def _json(file: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _read(file: Path) -> Project:

@@ -65,6 +65,12 @@ def test_who_names_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         found.stack(None)
     note.write_text(json.dumps({"stack": "selected"}))
     assert found.stack(None) == "selected"
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///state")
+    note.write_text(json.dumps({"stacks": {"file:///state": f"organization/{found.name}/newer", "file:///b": "x"}}))
+    assert found.stack(None) == "newer"
+    monkeypatch.delenv("PULUMI_BACKEND_URL")
+    (note.parent.parent / "credentials.json").write_text(json.dumps({"current": "file:///b"}))
+    assert found.stack(None) == "x"
     monkeypatch.setenv("PULUMI_STACK", "pulumis")
     assert found.stack(None) == "pulumis"
     monkeypatch.setenv("SANDBOX_STACK", "ours")
