@@ -192,6 +192,13 @@ def _flag(words: list[str], *names: str) -> str:
 
 def _tell_usage(error: click.ClickException, words: list[str]) -> int:
     """Print what is wrong with the flags, in the form of every other error."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    if isinstance(error, click.NoSuchOption):
+        from sandbox_components.cli.options import forget_hidden
+
+        forget_hidden(error)
     suggestions = []
     if isinstance(error, click.UsageError) and error.ctx is not None:
         suggestions = [f"{error.ctx.command_path} --help"]

@@ -80,6 +80,14 @@ def engine_of(target: Target) -> Engine:
     project = Project.find(Path(target.cwd))
     stack = project.stack(target.stack)
     config = project.config(stack)
+    place = project.default_namespace(stack)
+    if target.namespace_flag is not None and target.namespace_flag != place:
+        raise InvalidInput(
+            "--namespace",
+            f'stack "{stack}" has its sandboxes in "{place}", not in "{target.namespace_flag}": '
+            "its config sandbox-components:namespace decides",
+            suggestions=["leave -n out, or name with --stack the stack of that namespace"],
+        )
     for flag, key, given in (
         ("--kubeconfig", "kubernetes:kubeconfig", target.kubeconfig),
         ("--context", "kubernetes:context", target.context),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from sandbox_components.cli.completion import complete_sandbox
 from sandbox_components.errors import InvalidInput
@@ -35,6 +36,8 @@ class Target:
     cwd: str = "."
     is_quiet: bool = False
     is_verbose: bool = False
+    namespace_flag: str | None = None
+    """What `-n` said, as against SANDBOX_NAMESPACE."""
 
     def connect(self, timeout_seconds: float = 30.0) -> Cluster:
         """Connect to the cluster; sends nothing yet."""
@@ -62,15 +65,26 @@ def resolve_target(
     cwd: str,
     is_quiet: bool = False,
     is_verbose: bool = False,
+    is_namespace_flag: bool = False,
+    is_stack_flag: bool = False,
 ) -> Target:
     """Choose where to work.
 
-    Every verb comes through here. Namespace: `-n`, SANDBOX_NAMESPACE, the stack's (`_of_stack`), the context's.
+    Every verb comes through here. Namespace: `-n`, the stack's (`_of_stack`) where `--stack` is given,
+    SANDBOX_NAMESPACE, the stack's where the environment names it, the context's.
+
+    Raises:
+        InvalidInput: the namespace is none, or the folder isn't there.
     """
     if namespace is not None and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", namespace):
         raise InvalidInput("--namespace", f'"{namespace}" is not a namespace: lower-case letters, digits and "-"')
-    chosen = Target(namespace, context, kubeconfig, stack, cwd, is_quiet, is_verbose)
-    return _of_stack(chosen) if stack else chosen
+    if not os.path.isdir(cwd or "."):  # noqa: PTH112 - no error where it may not be looked at
+        raise InvalidInput("--cwd", f'"{cwd}" is not a folder')
+    flag = namespace if is_namespace_flag else None
+    first = flag if is_stack_flag else namespace
+    chosen = Target(first, context, kubeconfig, stack, cwd, is_quiet, is_verbose, flag)
+    chosen = _of_stack(chosen) if stack else chosen
+    return chosen if chosen.namespace else replace(chosen, namespace=namespace)
 
 
 def _of_stack(target: Target) -> Target:
@@ -120,6 +134,7 @@ def target_options(command: F) -> F:
 
     @functools.wraps(command)
     def with_target(**given: Any) -> Any:
+        context = click.get_current_context()
         target = resolve_target(
             namespace=given.pop("namespace") or None,
             context=given.pop("context") or None,
@@ -128,19 +143,29 @@ def target_options(command: F) -> F:
             cwd=given.pop("cwd"),
             is_quiet=given.pop("quiet"),
             is_verbose=given.pop("verbose"),
+            is_namespace_flag=_is_flag(context, "namespace"),
+            is_stack_flag=_is_flag(context, "stack"),
         )
         given.pop("org")
         color = given.pop("color")
-        context = click.get_current_context()
         context.color = None if color == "auto" else color == "always"
         if color == "auto" and os.environ.get("NO_COLOR"):
             context.color = False
-        return command(target=target, **given)
+        try:
+            return command(target=target, **given)
+        except InvalidInput as error:
+            if error.field == "--stack" and context.info_name != "create":
+                from sandbox_components.kube.snapshot import OtherStack
 
+                if isinstance(error, OtherStack):
+                    error.suggestions = (error.with_verb(str(context.info_name)), *error.suggestions[1:])
+            raise
+
+    stack_variables = ["SANDBOX_STACK", "PULUMI_STACK"]
     options = [
         click.option("-n", "--namespace", envvar="SANDBOX_NAMESPACE", help="Kubernetes namespace."),
         click.option(
-            "-s", "--stack", "--project", "stack", envvar="SANDBOX_STACK", help="Pulumi stack the sandbox belongs to."
+            "-s", "--stack", "--project", "stack", envvar=stack_variables, help="Pulumi stack the sandbox belongs to."
         ),
         click.option("-C", "--cwd", default=".", type=click.Path(), help="Folder of the Pulumi project."),
         click.option("--org", hidden=True),
@@ -155,6 +180,20 @@ def target_options(command: F) -> F:
     for option in reversed(options):
         with_target = option(with_target)
     return with_target  # type: ignore[return-value]
+
+
+def _is_flag(context: click.Context, name: str) -> bool:
+    """Tell whether a parameter was given on the command line, not by a variable."""
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def forget_hidden(error: click.NoSuchOption) -> None:
+    """Take hidden options out of what a wrong one may have meant."""
+    if error.ctx is None or not error.possibilities:
+        return
+    params = [one for one in error.ctx.command.params if isinstance(one, click.Option) and one.hidden]
+    hidden = {name for one in params for name in (*one.opts, *one.secondary_opts)}
+    error.possibilities[:] = [name for name in error.possibilities if name not in hidden]
 
 
 def name_argument(command: F) -> F:

@@ -20,6 +20,22 @@ from sandbox_components.spec.naming import CONTAINER, SANDBOX_LABEL, STACK_ANNOT
 WORKSPACE_VOLUME = "workspace"
 
 
+class OtherStack(InvalidInput):
+    """A sandbox belongs to another stack than the one that the user has named."""
+
+    def __init__(self, name: str, namespace: str, stack: str, wanted: str) -> None:
+        self.flags = f"{name} -n {namespace} --stack {stack}"
+        super().__init__(
+            "--stack",
+            f'"{name}" in namespace "{namespace}" belongs to stack "{stack}", not to "{wanted}"',
+            suggestions=[self.with_verb("describe")],
+        )
+
+    def with_verb(self, verb: str) -> str:
+        """Return the command line that does this with the stack it belongs to."""
+        return f"sandbox {verb} {self.flags}" + (" -- CMD..." if verb == "exec" else "")
+
+
 @dataclass(frozen=True)
 class SandboxSnapshot:
     """The Kubernetes objects of one sandbox at about one moment."""
@@ -73,7 +89,7 @@ def read_statefulset(cluster: Cluster, namespace: str, name: str) -> Json:
 
     Raises:
         NotFound: there is no such sandbox; says what there is instead.
-        InvalidInput: it belongs to another stack than the one that the user has named.
+        OtherStack: it belongs to another stack than the one that the user has named.
     """
     found = cluster.find(paths.statefulsets(namespace, name))
     if found is not None and text(found, "metadata", "labels", SANDBOX_LABEL) == name:
@@ -86,11 +102,7 @@ def _check_stack(statefulset: Json, wanted: str | None) -> None:
     stack = text(statefulset, "metadata", "annotations", STACK_ANNOTATION)
     if wanted and stack and stack != wanted.rpartition("/")[2]:
         name, namespace = name_of(statefulset), text(statefulset, "metadata", "namespace")
-        raise InvalidInput(
-            "--stack",
-            f'"{name}" in namespace "{namespace}" belongs to stack "{stack}", not to "{wanted}"',
-            suggestions=[f"sandbox describe {name} -n {namespace} --stack {stack}"],
-        )
+        raise OtherStack(name, namespace, stack, wanted)
 
 
 def not_found(cluster: Cluster, namespace: str, name: str, *, is_foreign: bool = False) -> NotFound:

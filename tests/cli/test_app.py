@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -46,6 +47,31 @@ def test_every_verb_has_an_example_in_its_help(command: Command) -> None:
     for name in app.COMMANDS:
         if name != "completion":
             assert f"  sandbox {name}" in command(name, "--help").out, name
+
+
+def test_alone_it_prints_its_help(command: Command) -> None:
+    answer = command()
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == command("--help").out
+
+
+@pytest.mark.parametrize("words", [["list"], ["pause", "x"], ["exec", "x"], ["exec", "x", "--"], ["create", "x"]])
+def test_no_hidden_option_is_suggested(command: Command, words: list[str]) -> None:
+    answer = command(words[0], "--orgg", *words[1:])
+    assert answer.code == 2
+    assert "no such option '--orgg'" in answer.err
+    assert "'--org'" not in answer.err
+    assert "Did you mean '--stack'?" in command("list", "--stak").err
+
+
+@pytest.mark.parametrize("verb", [verb for verb in app.COMMANDS if verb != "completion"])
+def test_a_folder_that_is_not_there_is_refused_by_every_verb(command: Command, verb: str, tmp_path: Path) -> None:
+    arguments = {"list": [], "doctor": [], "exec": ["x", "--", "true"]}.get(verb, ["x"])
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "nope", tmp_path / "file"):
+        answer = command(verb, "-C", str(folder), *arguments)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.errors == [f'error: --cwd: "{folder}" is not a folder']
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -111,7 +111,15 @@ def test_another_stacks_sandbox_is_refused(api: FakeApi, sandbox: Command, words
     assert answer.code == 2
     assert api.changes() == []
     assert 'belongs to stack "production"' in answer.err
+    assert f"  try: sandbox {words[0]} {NAME} -n {NAMESPACE} --stack production\n" in answer.err
     assert sandbox("describe", NAME, "-s", "production", "-n", NAMESPACE).code == 0
+
+
+def test_exec_in_another_stacks_sandbox_names_exec(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    answer = sandbox("exec", NAME, "-s", "staging", "--", "true")
+    assert answer.code == 125
+    assert f"  try: sandbox exec {NAME} -n {NAMESPACE} --stack production -- CMD...\n" in answer.err
 
 
 def test_an_unknown_name_is_answered_with_those_like_it(api: FakeApi, sandbox: Command) -> None:

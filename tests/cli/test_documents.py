@@ -11,8 +11,11 @@ import pytest
 import yaml
 
 from sandbox_components.cli import app
+from tests.cli.cluster_side import command_on
 from tests.cli.in_process import Project
 from tests.cli.stand_in_engine import StandIn, start, step
+from tests.kube.api import FakeApi
+from tests.operations.cluster_side import sandbox_in
 
 DOCUMENTS = {
     "list": "SandboxList",
@@ -21,6 +24,8 @@ DOCUMENTS = {
     "create": "SandboxChange",
     "update": "SandboxChange",
     "delete": "SandboxChange",
+    "pause": "SandboxOperationList",
+    "resume": "SandboxOperationList",
 }
 """Verb → `kind`; the shapes of the first three are pinned in tests/views."""
 CHANGE = {
@@ -35,6 +40,7 @@ CHANGE = {
     "deletesDisk": list,
     "steps": list,
 }
+OPERATION = {"name": "nightly", "namespace": "agents", "warning": None}
 STEP = {"operation": str, "type": str, "name": str, "fields": list}
 
 
@@ -85,6 +91,48 @@ def test_the_shape_of_a_step_is_pinned(project: Project, tmp_path: Path) -> None
         "name": "nightly",
         "fields": ["spec.template.spec.containers[0].image"],
     }
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+@pytest.mark.parametrize(
+    ("words", "replicas", "outcome"),
+    [
+        (["pause"], 1, "paused"),
+        (["pause"], 0, "already paused"),
+        (["pause", "--no-wait"], 1, "pausing"),
+        (["pause", "--dry-run"], 1, "would pause"),
+        (["resume"], 0, "resumed"),
+        (["resume"], 1, "already running"),
+        (["resume", "--no-wait"], 0, "resuming"),
+        (["resume", "--dry-run"], 0, "would resume"),
+    ],
+)
+def test_the_shape_of_pause_and_resume_is_pinned(
+    words: list[str],
+    replicas: int,
+    outcome: str,
+    output: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    sandbox = command_on(sandbox_in(FakeApi(), replicas), monkeypatch, capsys, tmp_path)
+    said = sandbox(*words, "nightly", "nightly", "-o", output)
+    assert said.code == 0
+    assert read(said.out, output) == {
+        "schemaVersion": 1,
+        "kind": DOCUMENTS[words[0]],
+        "items": [{**OPERATION, "outcome": outcome}],
+    }
+
+
+def test_a_warning_of_pause_is_in_the_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sandbox = command_on(sandbox_in(FakeApi(), claim=False), monkeypatch, capsys, tmp_path)
+    said = sandbox("pause", "nightly", "-q", "-o", "json")
+    assert said.err == ""
+    assert json.loads(said.out)["items"][0]["warning"] == "nightly is ephemeral: nothing of its files is kept"
 
 
 def read(text: str, output: str) -> dict[str, Any]:

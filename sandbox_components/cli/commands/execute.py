@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import click
 
-from sandbox_components.cli.options import Target, name_argument, target_options, timeout_option
+from sandbox_components.cli.options import Target, forget_hidden, name_argument, target_options, timeout_option
 from sandbox_components.errors import InvalidInput, SandboxError
 
 _OUR_FAULT = 125
@@ -24,6 +24,7 @@ class _Exec(click.Command):
         except click.NoSuchOption as error:
             if "--" in args:
                 raise
+            forget_hidden(error)
             message = f"{error.format_message()} Put -- before the command: sandbox exec NAME -- CMD ARG..."
             raise click.UsageError(message, ctx) from error
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import click
 
-from sandbox_components.cli.options import Target, names_argument, target_options, timeout_option
+from sandbox_components.cli.options import Target, names_argument, output_option, target_options, timeout_option
+from sandbox_components.cli.output import print_document
 from sandbox_components.cli.progress import Progress
 
 
@@ -16,9 +17,16 @@ from sandbox_components.cli.progress import Progress
 @click.option("--wait/--no-wait", default=True, help="Wait until the pods are gone (default).")
 @timeout_option("How long to wait (default 5m).")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@output_option("text", "json", "yaml")
 @target_options
 def command(
-    target: Target, names: tuple[str, ...], reason: str | None, wait: bool, timeout: timedelta | None, dry_run: bool
+    target: Target,
+    names: tuple[str, ...],
+    reason: str | None,
+    wait: bool,
+    timeout: timedelta | None,
+    dry_run: bool,
+    output: str,
 ) -> None:
     """Stop sandboxes and keep their disks.
 
@@ -43,7 +51,18 @@ def command(
                 dry_run=dry_run,
                 report=progress,
             )
-    for result in results:
+    warnings = [
+        f"{result.name} is ephemeral: nothing of its files is kept"
+        if result.is_ephemeral and result.outcome != "already paused"
+        else None
+        for result in results
+    ]
+    if output != "text":
+        from sandbox_components.views.operation import operations_document
+
+        print_document(operations_document(results, namespace, warnings), output)
+        return
+    for result, warning in zip(results, warnings, strict=True):
         click.echo(f"{result.name} {result.outcome}")
-        if result.is_ephemeral and result.outcome != "already paused":
-            click.echo(f"warning: {result.name} is ephemeral: nothing of its files is kept", err=True)
+        if warning:
+            click.echo(f"warning: {warning}", err=True)
