@@ -17,7 +17,7 @@ agent = Sandbox(
     "counter",
     {
         "image": "localhost:5000/python:3.11",
-        "command": 'while true; do echo $((n += 1)) | tee -a "$HOME/steps"; sleep 1; done',
+        "command": 'while true; do n=$((n + 1)); echo "step=$n" | tee -a "$HOME/steps"; sleep 1; done',
         "resource_limits": {"cpu": "100m", "memory": "64Mi"},
         "workspace": {"mount_path": "/workspace", "size": "1Gi"},
         "labels": {"team": "demo"},

@@ -138,6 +138,8 @@ def carry_out(target: Target, request: Request, run: Run) -> None:
         if run.wait and not run.no_up and done.outcome != "planned":
             with target.connect() as cluster:
                 settle(cluster, place, done, is_deletion=request.deletes, timeout=run.timeout, report=progress)
+    if request.deletes and done.outcome == "unchanged":
+        click.echo(f'there is no sandbox "{done.name}": nothing to delete (see: sandbox list -n {place})', err=True)
     if run.output == "text":
         click.echo(f"{done.name} {done.outcome}")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -107,12 +107,24 @@ class Declared:
         elif isinstance(volumes, list) and isinstance(volumes[0], Mapping):
             entry["volumes"] = [_disk(volumes[0], given), *volumes[1:]]
 
+    def arguments(self) -> Entry:
+        """What the flags set, for a program to be changed by hand; secret values aren't in it."""
+        volume = {"size": self.size, "storageClass": self.storage_class, "mountPath": self.volume}
+        disk = {key: value for key, value in volume.items() if value is not None}
+        entry = replace(self, volume=None, size=None, storage_class=None).apply({})
+        secret = {text.partition("=")[0]: "<secret Output>" for text in self.secret_env if not text.endswith("-")}
+        if secret:
+            entry["env"] = {**(entry.get("env") or {}), **secret}
+        return {**entry, **({"workspace": disk} if disk else {})}
+
     def secrets(self) -> dict[str, str]:
         """Read the values of `--secret-env`: `KEY` from standard input, `KEY=@FILE` from a file.
 
         Raises:
             InvalidInput: two from standard input, or a file that can't be read. Never with a value.
         """
+        from sandbox_components.spec.sandbox import check_env_name
+
         found: dict[str, str] = {}
         from_stdin = "-f -" if self.file == "-" else ""
         for text in self.secret_env:
@@ -135,6 +147,10 @@ class Declared:
                 )
             from_stdin = key
             found[key] = _stdin_text(key)
+        for key, value in found.items():
+            check_env_name(key, f"--secret-env {key}")
+            if not value:
+                raise InvalidInput(f"--secret-env {key}", f"is empty; to take it away write --secret-env {key}-")
         return found
 
     def dropped_secrets(self) -> set[str]:

@@ -6,17 +6,26 @@ targets: the sandbox, what lies below it, and any parent or dependency that isn'
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml.comments import CommentedMap
 
-from sandbox_components.errors import ConfirmationNeeded, Declined, InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.errors import (
+    ConfirmationNeeded,
+    Declined,
+    Interrupted,
+    InvalidInput,
+    NotFound,
+    Refused,
+    SandboxError,
+)
 from sandbox_components.operations.config_file import SECRET_ENV, ConfigFile, Draft, locked
 from sandbox_components.operations.config_text import Edit
 from sandbox_components.operations.engine import Engine, Report, protected
-from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Step
+from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Plan, Step
 
 Ask = Callable[["Change"], bool | None]
 """Shows a plan and returns the user's yes or no; None where nobody can be asked."""
@@ -51,6 +60,7 @@ class Request:
         done: what to call it when it is done.
         secrets: variables to encrypt into `secretEnv`.
         deletes: the sandbox is to go.
+        arguments: what an update sets, in the config's words: shown where the program has to be changed instead.
     """
 
     name: str
@@ -58,6 +68,7 @@ class Request:
     done: str
     secrets: Mapping[str, str] = field(default_factory=dict)
     deletes: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,7 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
             draft = file.draft(request.edit)
         except NotFound:
             if engine.preview().knows(request.name):
-                raise declared_in_program(request.name, engine) from None
+                raise declared_in_program(request, engine) from None
             raise
         try:
             if request.secrets:
@@ -134,8 +145,9 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     own = plan.of_sandbox(request.name)
     needed = plan.needed_for(own)
     if request.deletes:
-        _check_deletion(request.name, own, plan.knows(request.name), engine)
+        _check_deletion(request, own, plan.knows(request.name), engine)
     else:
+        _check_program(engine, request, draft, plan)
         _check_disk(own)
     is_new = any(step.type == STATEFUL_SET and step.operation == "create" for step in own)
     planned = Change(
@@ -169,7 +181,8 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
         )
     except SandboxError as error:
         file = engine.project.config_file(engine.stack)
-        told = f"{file.name} stays edited; when the cause is gone: pulumi up --stack {engine.stack}"
+        when = "to go on: the same command, or" if isinstance(error, Interrupted) else "when the cause is gone:"
+        told = f"{file.name} stays edited; {when} pulumi up --stack {engine.stack}"
         error.suggestions = (*error.suggestions, told)
         raise
     return Change(
@@ -182,6 +195,22 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     )
 
 
+def _check_program(engine: Engine, request: Request, draft: Draft, plan: Plan) -> None:
+    """Refuse to declare a sandbox where the program doesn't ask the config, or declares that one itself."""
+    component = plan.component(request.name)
+    if component is None:
+        raise InvalidInput(
+            "NAME",
+            f'the program ({engine.project.root / engine.project.main}) makes no sandbox "{request.name}" out of the '
+            "stack's config: declare it there, or let the program read StackConfig",
+        )
+    if request.done == "created" and draft.is_changed and component.operation == "same":
+        # It is there although the config hadn't declared it: the program's own, or one whose entry was taken out.
+        without = engine.preview().component(request.name)
+        if without is not None and "delete" not in without.operation:
+            raise declared_in_program(request, engine)
+
+
 def _check_disk(own: tuple[Step, ...]) -> None:
     """Refuse what would lose the disk on the side of a change that isn't a deletion."""
     for step in own:
@@ -189,9 +218,10 @@ def _check_disk(own: tuple[Step, ...]) -> None:
             raise protected(step.urn)
 
 
-def _check_deletion(name: str, own: tuple[Step, ...], is_known: bool, engine: Engine) -> None:
+def _check_deletion(request: Request, own: tuple[Step, ...], is_known: bool, engine: Engine) -> None:
+    name = request.name
     if not own and is_known:
-        raise declared_in_program(name, engine)
+        raise declared_in_program(request, engine)
     other = [step for step in own if "delete" not in step.operation]
     if other:
         raise Refused(
@@ -206,11 +236,15 @@ def _check_deletion(name: str, own: tuple[Step, ...], is_known: bool, engine: En
         )
 
 
-def declared_in_program(name: str, engine: Engine) -> InvalidInput:
+def declared_in_program(request: Request, engine: Engine) -> InvalidInput:
     """Return the error for a sandbox that stack config doesn't declare but the program does."""
+    name = request.name
+    what = f'set in the arguments of Sandbox("{name}"): {json.dumps(dict(request.arguments), ensure_ascii=False)}'
+    if request.deletes:
+        what = f'take Sandbox("{name}") out of the program; a protected disk needs "deletion": "delete" and an up first'
     return InvalidInput(
         "NAME",
         f'"{name}" is declared in the program ({engine.project.root / engine.project.main}), not in stack config: '
         "change its arguments there",
-        suggestions=[f"pulumi up --stack {engine.stack}"],
+        suggestions=[*([what] if request.arguments or request.deletes else []), f"pulumi up --stack {engine.stack}"],
     )

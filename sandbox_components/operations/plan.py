@@ -66,7 +66,11 @@ class Plan:
 
     def knows(self, name: str) -> bool:
         """Tell whether the stack has, or would have, a sandbox of that name."""
-        return any(_is_component(step.urn, name) for step in self.steps)
+        return self.component(name) is not None
+
+    def component(self, name: str) -> Step | None:
+        """Return what happens to the sandbox's own component, if there is one."""
+        return next((step for step in self.steps if _is_component(step.urn, name)), None)
 
     def needed_for(self, own: Iterable[Step]) -> tuple[Step, ...]:
         """Return `own` and every parent or dependency of it that doesn't exist, or isn't protected, yet.

@@ -345,6 +345,14 @@ def test_a_read_only_folder(project: Project, command: Command, monkeypatch: pyt
     assert project.config_file.read_bytes() == ORDINARY.encode()
 
 
+def test_an_empty_secret_is_refused(project: Project, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    answer = command("update", "nightly", "--secret-env", f"TOKEN=@{tmp_path / 'empty'}", "--no-up")
+    assert answer.code == 2
+    assert "--secret-env TOKEN: is empty" in answer.errors[0]
+    assert project.config_file.read_bytes() == ORDINARY.encode()
+
+
 def test_a_terminal_is_asked_for_a_secret_without_echo(
     project: Project, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -31,8 +33,11 @@ from devcluster.plan import Check, Component
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def own_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A short path: pytest's own, of a parallel run, is too long for a socket."""
+    with tempfile.TemporaryDirectory(prefix="cache-") as folder:
+        monkeypatch.setenv("XDG_CACHE_HOME", folder)
+        yield
 
 
 @pytest.mark.parametrize("name", ["", "A", "-a", "a-", "a_b", "a/b", "..", "a" * 21])

@@ -35,9 +35,6 @@ class Row:
     note: str = ""
 
 
-PROTECTED = "cannot be"
-"""The engine's: `... cannot be deleted|replaced ... because it is protected`."""
-
 ROWS = {
     "grow": Row("size", "larger, the class allows expansion", KEPT, note="same claim, larger request"),
     "grow-refused": Row(
@@ -67,10 +64,8 @@ ROWS = {
     "rename-alias": Row("name", "another, with an alias alone", ENGINE, LOST, True),
     "rename": Row("name", "another", ENGINE, LOST, True),
     "removed": Row("the sandbox", "taken out of program or config", ENGINE, GONE),
-    "swap": Row(
-        "claim_name", "two sandboxes swap theirs", ENGINE, note="don't, under `deletion: delete` both are lost"
-    ),
-    "swap-existing": Row("existing_claim", "two sandboxes name each other's disk", ENGINE),
+    "swap": Row("claim_name", "two sandboxes swap theirs", ENGINE, API, note="a claim's labels name its sandbox"),
+    "swap-existing": Row("existing_claim", "two sandboxes name each other's disk", ENGINE, GONE, True),
     "namespace": Row("namespace", "another", ENGINE, LOST, True),
     "namespace-removed": Row("the Namespace", "taken out of the program", ENGINE, GONE, note="the programs protect it"),
     "rotated": Row("secret env", "rotated, `Sandbox(opts=protect)`", KEPT, restarts=True),

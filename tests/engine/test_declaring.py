@@ -260,13 +260,21 @@ Sandbox("coded", {engine_ground.sandbox()!r})
         refused = sandbox("delete", "coded", "-y")
         assert refused.code == 2
         assert "is declared in the program" in refused.errors[0]
+        file = tmp_path / "request.yaml"
+        file.write_text(yaml.safe_dump(engine_ground.sandbox()))
+        for name, says in (("coded", "is declared in the program"), ("other", 'makes no sandbox "other" out of')):
+            stray = sandbox("create", name, "-f", str(file), "-y")
+            assert (stray.code, len(stray.errors)) == (2, 1), stray.err
+            assert says in stray.errors[0]
+            assert stack.config_file.read_bytes() == before
+        update = sandbox("update", "coded", "--env", "A=b", "--cpu", "0.5", "-y")
+        assert 'set in the arguments of Sandbox("coded"): ' in update.tries[0]
+        assert '{"resourceLimits": {"cpu": "500m"}, "env": {"A": "b"}}' in update.tries[0]
         unknown = sandbox("update", "codet", "--env", "A=b", "-y")
         assert (unknown.code, len(unknown.errors)) == (6, 1)
         assert stack.config_file.read_bytes() == before
         assert engine_ground.api.find("StatefulSet", "coded", stack.namespace) is not None
         stack.program.write_text(source.replace("50m", "50M"))
-        file = tmp_path / "request.yaml"
-        file.write_text(yaml.safe_dump(engine_ground.sandbox()))
         wrong = sandbox("create", "one", "-f", str(file), "-y")
         assert wrong.code == 2, wrong.err
         assert wrong.errors[0].startswith("error: coded.resourceLimits.cpu: ")

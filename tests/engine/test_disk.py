@@ -72,8 +72,8 @@ def before(disks: Disks) -> Before:
     )
 
 
-def _swap(disks: Disks, key: str) -> None:
-    for name, other in (("kept", "other"), ("other", "kept")):
+def _swap(disks: Disks, key: str, one: str = "kept", two: str = "other") -> None:
+    for name, other in ((one, two), (two, one)):
         given: Any = {"mount_path": "/workspace"} if key == "existing_claim" else disks.workspace(name)
         disks.plan["sandboxes"][name]["args"]["workspace"] = {**given, key: f"{other}-workspace"}
 
@@ -131,6 +131,19 @@ def test_refused_with_the_reason(case: str, disks: Disks, before: Before) -> Non
         assert claim["spec"]["resources"]["requests"]["storage"] == "1Gi"
         assert disks.marked(f"{name}-workspace") == name
         assert disks.uid("Pod", f"{name}-0") == before.pods[name]
+
+
+def test_swapped_names_are_refused_where_disks_may_be_lost_too(disks: Disks, before: Before) -> None:
+    """Without that the engine would put each claim over the other, and then delete both."""
+    assert ROWS["swap"].delete == API
+    with disks.another_plan():
+        _swap(disks, "claim_name", "emptied", "moved")
+        done = disks.up(preview=False)
+    assert done.exit_code != 0
+    assert "sandbox-components/sandbox" in done.output
+    for name in ("emptied", "moved"):
+        assert disks.uid("PersistentVolumeClaim", f"{name}-workspace") == before.claims[name]
+        assert disks.marked(f"{name}-workspace") == name
 
 
 @pytest.fixture(scope="module")

@@ -34,5 +34,5 @@ def command(target: Target, name: str, declared: Declared, run: Run) -> None:
         declared.dropped_secrets(),
         "request" if declared.file is not None else "",
     )
-    request = Request(name, edit, "updated", secrets=secrets)
+    request = Request(name, edit, "updated", secrets=secrets, arguments=declared.arguments())
     carry_out(target, request, run)
