@@ -16,6 +16,7 @@ from sandbox_components.spec import naming, network, quantity
 from sandbox_components.spec.workspace import DEFAULT_SIZE
 
 CONFIG = "sandbox-components"
+_VERSION = version("sandbox-components")
 
 
 def config_object(config: pulumi.Config, key: str, default: Any) -> Any:
@@ -97,7 +98,7 @@ class Platform:
             namespace=namespace or self.namespace,
             project=pulumi.get_project(),
             stack=pulumi.get_stack(),
-            version=version("sandbox-components"),
+            version=_VERSION,
             labels=labels,  # type: ignore[arg-type]
             storage_class=self.storage_class,
             size=self.size,
