@@ -12,6 +12,7 @@ ENGINE = "refused by the engine"
 API = "refused by the API server"
 LOST = "replaced by an empty one"
 GONE = "deleted"
+RUNS, RESTARTS, ENDS = "runs on", "restarts", "ends"
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Row:
         change: what is done with it.
         protect: what becomes of the disk under `deletion: protect`, the default.
         delete: what becomes of it under `deletion: delete`; blank where it is the same.
-        restarts: whether the agent restarts where the change is taken.
+        agent: what the agent notices where the change is taken.
         note: the words of a refusal, or what more there is to say.
     """
 
@@ -31,8 +32,12 @@ class Row:
     change: str
     protect: str
     delete: str = ""
-    restarts: bool = False
+    agent: str = RUNS
     note: str = ""
+
+    @property
+    def restarts(self) -> bool:
+        return self.agent == RESTARTS
 
 
 ROWS = {
@@ -50,25 +55,41 @@ ROWS = {
         API,
         note="`sandbox update --size` refuses it before anything is run",
     ),
-    "class": Row("storage_class", "another", ENGINE, LOST, True, "the StatefulSet is made anew with it"),
-    "mount": Row("mount_path", "another", KEPT, restarts=True),
-    "claim-name": Row("claim_name", "another", ENGINE, LOST, True),
+    "class": Row(
+        "storage_class",
+        "another",
+        ENGINE,
+        LOST,
+        RESTARTS,
+        "StatefulSet made anew with it; provider 4.25 needs `--skip-preview`",
+    ),
+    "mount": Row("mount_path", "another", KEPT, agent=RESTARTS),
+    "claim-name": Row("claim_name", "another", ENGINE, LOST, RESTARTS),
     "adopt": Row("existing_claim", "given from the start", KEPT, note="the claim is used, never made or deleted"),
     "adopt-instead": Row(
-        "existing_claim", "given instead of the sandbox's own disk", ENGINE, GONE, True, "the named claim is mounted"
+        "existing_claim",
+        "given instead of the sandbox's own disk",
+        ENGINE,
+        GONE,
+        RESTARTS,
+        "the named claim is mounted",
     ),
-    "workspace": Row("workspace", "taken out", ENGINE, GONE, True),
+    "workspace": Row("workspace", "taken out", ENGINE, GONE, RESTARTS),
     "labels": Row("labels", "changed", KEPT),
     "deletion": Row("deletion", "`protect` to `delete`", KEPT, note="until something deletes it"),
-    "rename-kept": Row("name", "another, with an alias and the old `claim_name`", KEPT, restarts=True),
-    "rename-alias": Row("name", "another, with an alias alone", ENGINE, LOST, True),
-    "rename": Row("name", "another", ENGINE, LOST, True),
-    "removed": Row("the sandbox", "taken out of program or config", ENGINE, GONE),
+    "rename-kept": Row("name", "another, with an alias and the old `claim_name`", KEPT, agent=RESTARTS),
+    "rename-alias": Row("name", "another, with an alias alone", ENGINE, LOST, RESTARTS),
+    "rename": Row("name", "another", ENGINE, LOST, RESTARTS),
+    "removed": Row("the sandbox", "taken out of program or config", ENGINE, GONE, ENDS),
     "swap": Row("claim_name", "two sandboxes swap theirs", ENGINE, API, note="a claim's labels name its sandbox"),
-    "swap-existing": Row("existing_claim", "two sandboxes name each other's disk", ENGINE, GONE, True),
-    "namespace": Row("namespace", "another", ENGINE, LOST, True),
-    "namespace-removed": Row("the Namespace", "taken out of the program", ENGINE, GONE, note="the programs protect it"),
-    "rotated": Row("secret env", "rotated, `Sandbox(opts=protect)`", KEPT, restarts=True),
+    "swap-existing": Row(
+        "existing_claim", "two sandboxes name each other's disk", ENGINE, "don't: a claim in use can't go"
+    ),
+    "namespace": Row("namespace", "another", ENGINE, LOST, RESTARTS),
+    "namespace-removed": Row(
+        "the Namespace", "taken out of the program", ENGINE, GONE, ENDS, "the programs protect it"
+    ),
+    "rotated": Row("secret env", "rotated, `Sandbox(opts=protect)`", KEPT, agent=RESTARTS),
 }
 """By test. Access mode is no argument: every claim is ReadWriteOnce."""
 
@@ -77,10 +98,8 @@ def markdown() -> str:
     """The table for a reader."""
     lines = ["| argument | change | `deletion: protect` | `deletion: delete` | agent | |", "|---|---|---|---|---|---|"]
     for row in ROWS.values():
-        agent = "restarts" if row.restarts else "runs on"
-        lines.append(
-            f"| {row.argument} | {row.change} | {row.protect} | {row.delete or 'the same'} | {agent} | {row.note} |"
-        )
+        delete = row.delete or "the same"
+        lines.append(f"| {row.argument} | {row.change} | {row.protect} | {delete} | {row.agent} | {row.note} |")
     return "\n".join(lines)
 
 

@@ -19,7 +19,7 @@ from tests.harness.pods import inside
 pytestmark = pytest.mark.node
 
 PROTECTED = ("kept", "other", "guarded", "old", "grown")
-DELETABLE = ("classed", "claimed", "removed", "renamed", "emptied", "instead", "moved")
+DELETABLE = ("classed", "claimed", "removed", "renamed", "aliased", "emptied", "instead", "moved")
 EXPANDABLE = "local-path-expandable"
 THEIRS = "theirs"
 
@@ -197,6 +197,7 @@ def allowed(disks: Disks, before: Before, in_place: Outcome) -> Outcome:
     disks.workspace("claimed").update(claim_name="another")
     _drop(disks, "sandboxes", "emptied", "args", "workspace")
     disks.rename("renamed", "fresh")
+    disks.rename("aliased", "likewise", aliases=["aliased"])
     _drop(disks, "sandboxes", "removed")
     disks.plan["sandboxes"]["instead"]["args"]["workspace"] = {"existing_claim": THEIRS}
     _drop(disks, "sandboxes", "adopting")
@@ -209,6 +210,7 @@ LOST_BY = {
     "class": ("classed", "classed", "classed-workspace"),
     "claim-name": ("claimed", "claimed", "another"),
     "rename": ("renamed", "fresh", "fresh-workspace"),
+    "rename-alias": ("aliased", "likewise", "likewise-workspace"),
 }
 """Case → sandbox before and after, and the new claim."""
 GONE_BY = {"workspace": "emptied", "removed": "removed", "adopt-instead": "instead"}
