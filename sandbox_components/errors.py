@@ -95,6 +95,13 @@ class TimedOut(SandboxError):
     exit_code = 9
 
 
+class Interrupted(SandboxError):
+    """SIGINT or SIGTERM came while the engine worked; it has ended, and the message says what stays."""
+
+    code = "interrupted"
+    exit_code = 130
+
+
 class Unreachable(SandboxError):
     """The cluster or backend can't be reached, or broke off in the middle."""
 

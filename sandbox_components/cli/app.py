@@ -134,8 +134,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _leave(_tell_usage(error, words))
     except SandboxError as error:
         _leave(tell(error, words))
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what was asked of the cluster goes on: sandbox list shows it", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        click.echo(_told_of_interrupt(error, words), err=True)
         _leave(INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -206,6 +206,14 @@ def _tell_usage(error: click.ClickException, words: list[str]) -> int:
     shown = SandboxError(message[:1].lower() + message[1:], suggestions=suggestions, code="usage")
     tell(shown, words)
     return error.exit_code
+
+
+def _told_of_interrupt(error: BaseException, words: list[str]) -> str:
+    if isinstance(error, click.Abort) and error.__cause__ is None:
+        return "interrupted, nothing was changed"  # at the prompt, which gives no cause
+    section, _ = COMMANDS.get(words[0] if words else "", ("", ""))
+    goes_on = "; what was asked of the cluster goes on: sandbox list shows it"
+    return "interrupted" + (goes_on if section == "Change" else "")
 
 
 def _tell_bug(error: Exception, words: list[str]) -> int:

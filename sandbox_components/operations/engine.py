@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.errors import Interrupted, InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.operations.interrupts import Interrupts
 from sandbox_components.operations.plan import CLAIM, Plan
 from sandbox_components.operations.project import Project
 
@@ -54,6 +55,7 @@ class Engine:
 
         Raises:
             SandboxError: the preview failed; the message is the engine's, told in the words of the command.
+            Interrupted: a signal came, and nothing was changed.
         """
         arguments = ["preview", "--json", "--show-sames", *_config(config_file)]
         if ignore_protect:
@@ -72,6 +74,8 @@ class Engine:
 
         Raises:
             SandboxError: the update failed.
+            Interrupted: a signal came; the engine has ended what it had begun, and gave its lock back.
+            KeyboardInterrupt: a signal came, too late: the update is done.
         """
         arguments = ["up", "--yes", "--skip-preview", "--json", "--message", message]
         for urn in targets:
@@ -79,11 +83,24 @@ class Engine:
         if ignore_protect:
             arguments.append("--ignore-protect")
         problems: list[str] = []
-        with self._start(arguments) as process:
+        with Interrupts() as interrupts, self._start(arguments) as process:
+            interrupts.watch(process)
             assert process.stdout is not None
-            for line in process.stdout:
-                _follow(line, problems, report)
+            try:
+                for line in process.stdout:
+                    if interrupts.heard(line):
+                        report("interrupted, the engine ends what it has begun; once more breaks it off")
+                    else:
+                        _follow(line, problems, report)
+            finally:
+                # The engine would die of a pipe that nobody reads, and leave its lock.
+                for _ in process.stdout:
+                    pass
             code = process.wait()
+        if interrupts.asked and code == 0:
+            raise KeyboardInterrupt
+        if interrupts.asked:
+            raise Interrupted(f"interrupted before the update of stack {self.stack} was done")
         if code != 0:
             raise self._fault("\n".join(problems) or f"pulumi up ended with exit code {code}", "up")
 
@@ -114,26 +131,23 @@ class Engine:
         return environment
 
     def _run(self, arguments: Sequence[str], stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self._command(arguments),
-            cwd=self.project.root,
-            env=self._environment(),
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        with Interrupts() as interrupts, self._start(arguments, given=stdin, stderr=subprocess.PIPE) as process:
+            interrupts.watch(process)
+            out, err = process.communicate(stdin)
+        if interrupts.asked:
+            raise Interrupted("interrupted, nothing was changed")
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
-    def _start(self, arguments: Sequence[str]) -> subprocess.Popen[str]:
+    def _start(
+        self, arguments: Sequence[str], *, given: str | None = None, stderr: int = subprocess.STDOUT
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             self._command(arguments),
             cwd=self.project.root,
             env=self._environment(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=stderr,
             text=True,
             errors="replace",
         )

@@ -92,14 +92,18 @@ def test_a_bug_is_exit_code_255_and_says_how_to_see_it(command: Command, monkeyp
     assert "Traceback" in command("list", "-v").err
 
 
-def test_an_interrupt_is_exit_code_130(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("verb", "goes_on"), [("list", False), ("exec", False), ("pause", True), ("create", True)])
+def test_an_interrupt_is_exit_code_130(
+    verb: str, goes_on: bool, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(self: object, ctx: object, name: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(app.LazyGroup, "get_command", interrupted)
-    answer = command("list")
+    answer = command(verb)
     assert answer.code == 130
-    assert "goes on" in answer.err
+    assert "interrupted" in answer.err
+    assert ("what was asked of the cluster goes on" in answer.err) == goes_on
 
 
 @pytest.mark.parametrize(
