@@ -11,6 +11,7 @@ from devcluster import cluster
 from devcluster.errors import ClusterError
 
 DEFAULT_NAME = "demo"
+INTERRUPTED = 130
 
 
 def up(arguments: argparse.Namespace) -> int:
@@ -101,6 +102,9 @@ def main() -> int:
     except ClusterError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

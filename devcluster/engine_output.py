@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from sandbox_components.operations.interrupts import Interrupts
+
 _NOTE = re.compile(r"warning: using pulumi-(language|resource)-\w+ from \$PATH at ")
 _HEADING = re.compile(r"Diagnostics:$| {2}pulumi:pulumi:Stack \(\S+\):$")
 _COUNT = re.compile(r"(pulumi:pulumi:Stack .*?) *\d+ warnings?$")
@@ -35,20 +37,40 @@ def without_notes(lines: Iterable[str]) -> Iterator[str]:
 def stream(command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterator[str]:
     """Run a command and yield what it writes, line by line, without those notes.
 
+    Interrupted, it lets the command end in its own good order, and goes on giving what it writes.
+
     Raises:
         subprocess.CalledProcessError: it failed, after all lines have been given.
+        KeyboardInterrupt: SIGINT or SIGTERM came, after all lines have been given.
     """
-    with subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
+    with (
+        Interrupts() as interrupts,
+        subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        interrupts.watch(process)
         assert process.stdout is not None
-        yield from without_notes(process.stdout)
+        try:
+            yield from without_notes(_listened(process.stdout, interrupts))
+        finally:
+            # Also where nobody reads us any more: the engine would die of its closed pipe, and leave its lock.
+            for _ in process.stdout:
+                pass
+    if interrupts.asked:
+        raise KeyboardInterrupt
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
+
+
+def _listened(lines: Iterable[str], interrupts: Interrupts) -> Iterator[str]:
+    for line in lines:
+        interrupts.heard(line)
+        yield line
