@@ -111,6 +111,13 @@ def test_a_replaced_claim_takes_the_workload_along() -> None:
     assert not made(SMALL).one("StatefulSet").request.replace_with
 
 
+def test_a_replaced_workload_is_deleted_first_and_at_once() -> None:
+    """Made anew under the same name it would be taken for the old one, or go with it."""
+    workload = made(FULL).one("StatefulSet")
+    assert workload.request.deleteBeforeReplace
+    assert workload.inputs["metadata"]["annotations"]["pulumi.com/deletionPropagationPolicy"] == "background"
+
+
 @pytest.mark.parametrize(("deletion", "protect"), [({}, True), ({"deletion": "protect"}, True)])
 def test_only_the_claim_is_protected(deletion: dict[str, str], protect: bool) -> None:
     recording = made({**FULL, **deletion, "env": {"T": pulumi.Output.secret("t")}})
