@@ -112,7 +112,9 @@ class Project:
             digest = hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()
             note = _json(home / "workspaces" / f"{self.name}-{digest}-workspace.json")
             by_backend = note.get("stacks") or {}
-            url = os.environ.get("PULUMI_BACKEND_URL") or self.backend or _json(home / "credentials.json").get("current")
+            url = (
+                os.environ.get("PULUMI_BACKEND_URL") or self.backend or _json(home / "credentials.json").get("current")
+            )
             # Older versions of Pulumi kept one stack, newer ones one for each backend.
             found = by_backend.get(url) or by_backend.get(str(url).rstrip("/")) or note.get("stack")
             if isinstance(found, str):
