@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,12 @@ settings.load_profile("ci")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep tests that share the cluster in one worker."""
+    """Keep tests that share the cluster in one worker; hear interrupts, whoever has started us.
+
+    A shell starts what runs in the background with both of these ignored, and tests of interrupts would hang.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadgroup"
 
