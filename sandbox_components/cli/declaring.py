@@ -147,10 +147,11 @@ class Declared:
                 )
             from_stdin = key
             found[key] = _stdin_text(key)
-        for key, value in found.items():
-            check_env_name(key, f"--secret-env {key}")
-            if not value:
-                raise InvalidInput(f"--secret-env {key}", f"is empty; to take it away write --secret-env {key}-")
+            if not found[key]:
+                check_env_name(key, f"--secret-env {key}")
+                raise InvalidInput(
+                    f"--secret-env {key}", f"standard input is empty; to take it away write --secret-env {key}-"
+                )
         return found
 
     def dropped_secrets(self) -> set[str]:

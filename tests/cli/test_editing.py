@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -346,11 +345,10 @@ def test_a_read_only_folder(project: Project, command: Command, monkeypatch: pyt
     assert project.config_file.read_bytes() == ORDINARY.encode()
 
 
-def test_an_empty_secret_is_refused(project: Project, command: Command, tmp_path: Path) -> None:
-    (tmp_path / "empty").write_text("\n")
-    answer = command("update", "nightly", "--secret-env", f"TOKEN=@{tmp_path / 'empty'}", "--no-up")
+def test_an_empty_secret_from_standard_input_is_refused(project: Project, command: Command) -> None:
+    answer = command("update", "nightly", "--secret-env", "TOKEN", "--no-up", given="\n")
     assert answer.code == 2
-    assert "--secret-env TOKEN: is empty" in answer.errors[0]
+    assert "--secret-env TOKEN: standard input is empty" in answer.errors[0]
     assert project.config_file.read_bytes() == ORDINARY.encode()
 
 
