@@ -147,11 +147,10 @@ class Declared:
                 )
             from_stdin = key
             found[key] = _stdin_text(key)
-            if not found[key]:
-                check_env_name(key, f"--secret-env {key}")
-                raise InvalidInput(
-                    f"--secret-env {key}", f"standard input is empty; to take it away write --secret-env {key}-"
-                )
+        if found.get(from_stdin) == "":
+            field = f"--secret-env {from_stdin}"
+            check_env_name(from_stdin, field)
+            raise InvalidInput(field, f"standard input is empty; to take it away write {field}-")
         return found
 
     def dropped_secrets(self) -> set[str]:
