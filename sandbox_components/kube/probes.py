@@ -61,7 +61,9 @@ def killed_by_probe(events: Iterable[Json], finished: datetime | None) -> str | 
     # The event comes when the killing begins; the process may take its whole grace period.
     if last is None or not -5 <= (finished - last).total_seconds() <= 600:
         return None
-    return error_of(last_unhealthy(known)) or "no answer"
+    # Later failures are those of the container that came after it.
+    before = [e for e in known if (event_time(e) or finished) <= finished and "Readiness" not in text(e, "message")]
+    return error_of(last_unhealthy(before)) or "no answer"
 
 
 def probe_status(
