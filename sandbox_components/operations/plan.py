@@ -73,9 +73,9 @@ class Plan:
         return next((step for step in self.steps if _is_component(step.urn, name)), None)
 
     def needed_for(self, own: Iterable[Step]) -> tuple[Step, ...]:
-        """Return `own` and every parent or dependency of it that doesn't exist, or isn't protected, yet.
+        """Return `own`, and every parent or dependency of it that doesn't exist yet or whose protection changes.
 
-        The program protects the Namespace together with the first disk in it: deleting it would delete every claim.
+        The program protects the Namespace as long as it holds a protected disk: deleting it would delete every claim.
         """
         by_urn = {step.urn: step for step in self.steps}
         wanted = {step.urn for step in own}
@@ -86,7 +86,7 @@ class Plan:
             if step is None or step.urn in seen:
                 continue
             seen.add(step.urn)
-            if step.operation in ("create", PROTECT):
+            if step.operation in ("create", PROTECT, UNPROTECT):
                 wanted.add(step.urn)
             queue += [step.parent, *step.depends_on]
         return tuple(step for step in self.steps if step.urn in wanted)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from tests.harness.api import eventually
 from tests.harness.command import sandbox
 from tests.harness.ground import Ground
 from tests.harness.pods import ready
@@ -154,6 +155,10 @@ def test_a_restart_in_between_is_said(stack: Stack, node_ground: Ground) -> None
     done = sandbox(stack, "exec", NAME, "--", "python3", "-c", kill)
     assert done.exit_code in (125, 137)
     assert "restarted while the command ran" in done.errors
-    previous = raw(stack, ["logs", NAME, "-p", "--tail", "all"])
-    assert previous.returncode == 0
-    assert previous.stdout.startswith(b"step=0")
+
+    def previous() -> bytes | None:
+        """What the container before wrote, once the kubelet has told of the restart."""
+        told = raw(stack, ["logs", NAME, "-p", "--tail", "all"])
+        return told.stdout if told.returncode == 0 else None
+
+    assert eventually(previous, "the earlier container's log is there", 30).startswith(b"step=0")

@@ -216,6 +216,7 @@ def test_the_disk_goes_with_the_sandbox_and_only_then(
     assert stack.config_file.read_bytes() == held
     gone = sandbox("delete", "one", "-y", "-o", "json").ok()
     assert gone.document["deletesDisk"] == ["one-workspace"]
+    assert [one["urn"] for one in stack.export() if one.get("protect")] == []
     assert engine_ground.api.list("PersistentVolumeClaim", stack.namespace) == []
     assert stack.preview("--expect-no-changes").ok()
 

@@ -128,7 +128,7 @@ def guarded(urn: str, parent: str, *, before: bool, after: bool, **state: Any) -
 
 @pytest.mark.parametrize(
     ("before", "after", "own", "needed"),
-    [(False, True, ["protect"], 2), (True, False, ["unprotect"], 1), (True, True, [], 0), (False, False, [], 0)],
+    [(False, True, ["protect"], 2), (True, False, ["unprotect"], 2), (True, True, [], 0), (False, False, [], 0)],
 )
 def test_a_changed_protection_is_a_change_though_the_engine_sees_none(
     before: bool, after: bool, own: list[str], needed: int
