@@ -1,7 +1,8 @@
 #!/bin/sh
 # A stand-in for an agent: serves /healthz on 8080 and counts steps. The count lives in the volume (HOME is the mount
 # path of the workspace, STATE_DIR overrides it), so it goes on after a pause; without a volume it starts at 1 again.
-set -eu
+# No `set -e`: TERM may reach what it runs before itself, and the server may be gone before it is told to go.
+set -u
 dir=${STATE_DIR:-${HOME:-/}}
 if [ "$dir" = / ] || ! [ -d "$dir" ] || ! [ -w "$dir" ]; then dir=/tmp; fi
 state=$dir/step
