@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,6 @@ from tests.harness.stack import Stack
 from tests.operations.odd_texts import SURVIVING
 
 pytestmark = [pytest.mark.engine]
-
-
-@pytest.fixture
-def stack(engine_ground: Ground, tmp_path: Path) -> Iterator[Stack]:
-    """A stack without sandboxes."""
-    with engine_ground.stack(tmp_path / "stack") as made:
-        yield made
-
-
-@pytest.fixture
-def sandbox(stack: Stack) -> SandboxCommand:
-    """The command on that stack."""
-    return SandboxCommand(stack)
-
-
-@pytest.fixture
-def request_file(engine_ground: Ground, tmp_path: Path) -> str:
-    """A request that fits the kwok node."""
-    file = tmp_path / "request.yaml"
-    file.write_text(yaml.safe_dump(engine_ground.sandbox(env={"LEVEL": "info", "OLD": "x"})))
-    return str(file)
 
 
 def workload(ground: Ground, stack: Stack, name: str) -> dict[str, Any]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.engine.sandbox_command import Done, SandboxCommand, Started
 from tests.harness.api import eventually, is_ready
@@ -16,27 +14,6 @@ from tests.harness.ground import Ground
 from tests.harness.stack import Stack
 
 pytestmark = [pytest.mark.engine]
-
-
-@pytest.fixture
-def stack(engine_ground: Ground, tmp_path: Path) -> Iterator[Stack]:
-    """A stack without sandboxes."""
-    with engine_ground.stack(tmp_path / "stack") as made:
-        yield made
-
-
-@pytest.fixture
-def sandbox(stack: Stack) -> SandboxCommand:
-    """The command on that stack."""
-    return SandboxCommand(stack)
-
-
-@pytest.fixture
-def request_file(engine_ground: Ground, tmp_path: Path) -> str:
-    """A request that fits the kwok node."""
-    file = tmp_path / "request.yaml"
-    file.write_text(yaml.safe_dump(engine_ground.sandbox()))
-    return str(file)
 
 
 def to_all(run: Started) -> None:
