@@ -83,7 +83,12 @@ ROWS = {
     "removed": Row("the sandbox", "taken out of program or config", ENGINE, GONE, ENDS),
     "swap": Row("claim_name", "two sandboxes swap theirs", ENGINE, API, note="a claim's labels name its sandbox"),
     "swap-existing": Row(
-        "existing_claim", "two sandboxes name each other's disk", ENGINE, "don't: a claim in use can't go"
+        "existing_claim",
+        "two sandboxes name each other's disk",
+        ENGINE,
+        GONE,
+        ENDS,
+        "both, and the sandboxes wait for claims that are gone",
     ),
     "namespace": Row("namespace", "another", ENGINE, LOST, RESTARTS),
     "namespace-removed": Row(
