@@ -16,7 +16,7 @@ $(READY): pyproject.toml .ci/constraints.txt
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "python3 must be 3.11 or newer" >&2; exit 1; }
 	@python3 -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv; } >&2
 	@python3 -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c .ci/constraints.txt -e '.[test,proxy,api,mcp,remote-state]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c .ci/constraints.txt -e '.[test,proxy,postgres,api,mcp,remote-state]'
 	@touch $@
 
 demo: $(READY) ## the main job on a local cluster: create, pause, resume, go on from the checkpoint
