@@ -13,6 +13,7 @@ from sandbox_components.components.arguments import Arguments
 from sandbox_components.components.health_probe import HealthProbe
 from sandbox_components.components.objects import KubernetesObject
 from sandbox_components.components.persistent_workspace import PersistentWorkspace
+from sandbox_components.components.pins import Pinned
 from sandbox_components.components.platform import Platform
 from sandbox_components.components.refusal import at_once
 from sandbox_components.components.taken import take_claim, take_name
@@ -55,6 +56,9 @@ class Sandbox(pulumi.ComponentResource):
         with at_once():
             naming.check_name(name)
             given = Arguments.split(args, name)
+            pinned = Pinned.over(args, given, name)
+            if pinned is not None:
+                given = pinned.given
             labels = dict(args.get("labels") or {})
             placement = Platform.read().place(name, given.namespace, labels)
             take_name(placement)
@@ -62,6 +66,8 @@ class Sandbox(pulumi.ComponentResource):
                 claim = str(claim_of(placement, given.spec))
                 take_claim(placement.namespace, claim, f"{name}.workspace.claim_name")
         super().__init__("sandbox-components:index:Sandbox", name, None, opts)
+        if pinned is not None:
+            pinned.warn(self)
         self._register(placement, given)
 
     @classmethod

@@ -1,7 +1,7 @@
 """Sandboxes that are declared in stack config: the contract between `Pulumi.<stack>.yaml`, the command and programs.
 
 Plain values stand in `sandbox-components:sandboxes`, secret variables alone in `sandbox-components:secretEnv`: one
-secure leaf turns a whole config object into a secret.
+secure leaf turns a whole config object into a secret. What a rollback pinned stands apart in the same way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import pulumi
 
+from sandbox_components.components.pins import warn_of_strays
 from sandbox_components.components.platform import CONFIG, Platform, config_object
 from sandbox_components.components.refusal import at_once
 from sandbox_components.errors import InvalidInput
@@ -26,10 +27,13 @@ KEYS = (
     "blockedCidrs",
     "configVersion",
     "namespace",
+    "pinSecrets",
+    "pins",
     "sandboxes",
     "secretEnv",
 )
-KEYS_NOT_YET = ("inferenceSigningKey", "pinSecrets", "pins", "spendingLimits")
+KEYS_NOT_YET = ("inferenceSigningKey", "spendingLimits")
+SECRET_KEYS = ("pinSecrets", "secretEnv")
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class StackConfig:
         if not isinstance(declared, Mapping):
             raise InvalidInput(field, "is not a mapping of names to sandboxes")
         secrets = _secret_env(config, declared)
+        warn_of_strays()
         specs: dict[str, SandboxSpec] = {}
         arguments: dict[str, Any] = {}
         for name, entry in declared.items():
@@ -98,7 +103,7 @@ def _check_keys(config: pulumi.Config) -> None:
         if key not in KEYS:
             error = unknown_key(key, list(KEYS), "")
             raise InvalidInput(full, error.problem, suggestions=error.suggestions)
-        if key != "secretEnv" and pulumi.runtime.is_config_secret(full):
+        if key not in SECRET_KEYS and pulumi.runtime.is_config_secret(full):
             raise InvalidInput(full, f"holds a secret: secrets stand in {CONFIG}:secretEnv alone")
     version = config.get("configVersion")
     if version is not None and version != str(CONFIG_VERSION):

@@ -22,6 +22,12 @@ def take_name(placement: Placement) -> None:
     _take("sandbox", namespace, name, "name", f'a sandbox "{name}" is declared already in namespace "{namespace}"')
 
 
+def is_made(name: str) -> bool:
+    """Tell whether this program has made a sandbox of that name, in whatever namespace."""
+    taken: set[str] = getattr(pulumi.runtime.get_root_resource(), _TAKEN, set())
+    return any(kind == "sandbox" and one == name for kind, _, one in map(json.loads, taken))
+
+
 def take_claim(namespace: str, claim: str, field: str) -> None:
     """Take the name of a claim that is to be made.
 

@@ -12,6 +12,7 @@ from typing import Any
 import pulumi
 from google.protobuf import json_format
 from pulumi.runtime import mocks, settings
+from pulumi.runtime.proto import engine_pb2
 
 PROJECT, STACK = "agents", "dev"
 _SIGNATURE, _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
@@ -130,7 +131,8 @@ class _Engine:
         self._recording = recording
 
     def Log(self, request: Any) -> None:
-        self._recording.warnings.append(request.message)
+        if request.severity == engine_pb2.WARNING:
+            self._recording.warnings.append(request.message)
 
 
 def record(

@@ -10,7 +10,7 @@ from sandbox_components import InvalidInput, Sandbox, StackConfig
 from tests.components.recorder import Recording, Secret, record
 
 ENTRY: dict[str, Any] = {"image": {"uri": "a:1"}, "resourceLimits": {"cpu": "1", "memory": "1Gi"}}
-NOT_YET = ("inferenceSigningKey", "pins", "pinSecrets", "spendingLimits")
+NOT_YET = ("inferenceSigningKey", "spendingLimits")
 
 
 def program() -> StackConfig:
