@@ -24,7 +24,8 @@ from sandbox_components.errors import (
 )
 from sandbox_components.operations.config_file import SECRET_ENV, ConfigFile, Draft, locked
 from sandbox_components.operations.config_text import Edit
-from sandbox_components.operations.engine import Engine, Report, protected
+from sandbox_components.operations.engine import Engine, Report
+from sandbox_components.operations.engine_faults import protected
 from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Plan, Step
 
 Ask = Callable[["Change"], bool | None]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -17,21 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox_components.errors import Interrupted, InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.errors import Interrupted, NotFound, SandboxError
+from sandbox_components.operations.engine_faults import fault
 from sandbox_components.operations.interrupts import Interrupts
-from sandbox_components.operations.plan import CLAIM, Plan
+from sandbox_components.operations.plan import Plan
 from sandbox_components.operations.project import Project
 
-_OURS = re.compile(
-    r"^(?:error: )?(?P<field>sandbox-components:[^\s:]+|[a-z][-a-z0-9]{0,51}(?:\.[A-Za-z_][^\s:]*)+): (?P<problem>.+)",
-    re.MULTILINE,
-)
-"""What the components say of wrong config and arguments: the path of the field, then the problem."""
-
-_GUARDED = re.compile(
-    r'resource "(?P<urn>urn:[^"]+)" cannot be deleted\s+because it is protected|'
-    r'unable to \w+ resource "(?P<other>urn:[^"]+)"\s+as it is currently marked for protection'
-)
 Report = Callable[[str], None]
 """Called with a line of progress."""
 
@@ -44,11 +33,13 @@ class Engine:
         project: where the program is.
         stack: its name.
         kubeconfig: file that stands for KUBECONFIG, where the stack's config names none.
+        backend: URL of a state backend instead of the project's own.
     """
 
     project: Project
     stack: str
     kubeconfig: str | None = None
+    backend: str | None = None
 
     def preview(self, config_file: Path | None = None, *, ignore_protect: bool = False) -> Plan:
         """Return what `pulumi up` would do with the given config file.
@@ -111,9 +102,24 @@ class Engine:
             SandboxError: the stack's secrets provider refused.
         """
         arguments = ["config", "set", "--secret", "--path", path, *_config(config_file)]
-        done = self._run(arguments, stdin=value)
+        done = self._run(arguments, stdin=f"{value}\n")  # it takes one line break away
         if done.returncode != 0:
             raise self._fault(done.stderr or done.stdout, "config set")
+
+    def export_with_secrets(self) -> dict[str, Any]:
+        """Return the stack's state with its secrets decrypted: they come through a pipe, and are never written.
+
+        Raises:
+            SandboxError: the stack's secrets provider refused.
+        """
+        done = self._run(["stack", "export", "--show-secrets"])
+        if done.returncode != 0:
+            raise self._fault(done.stderr, "stack export")
+        try:
+            data = json.loads(done.stdout)
+        except ValueError:
+            raise SandboxError("pulumi stack export gave no JSON") from None
+        return data if isinstance(data, dict) else {}
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         program = shutil.which("pulumi")
@@ -128,6 +134,8 @@ class Engine:
         environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
         if self.kubeconfig is not None:
             environment["KUBECONFIG"] = str(Path(self.kubeconfig).resolve())
+        if self.backend is not None:
+            environment["PULUMI_BACKEND_URL"] = self.backend
         return environment
 
     def _run(self, arguments: Sequence[str], stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -154,93 +162,6 @@ class Engine:
 
     def _fault(self, text: str, verb: str) -> SandboxError:
         return fault(text, verb, self.stack, self.project.state_folder())
-
-
-def fault(text: str, verb: str, stack: str, state: Path | None = None) -> SandboxError:
-    """Return the error for what the engine said.
-
-    Locks and pending operations of a killed `up` are the user's to clear: holder, age and the exact lines are told,
-    and nothing is cancelled by itself.
-    """
-    lines = [line for line in text.strip().splitlines() if not line.startswith("warning: ")]
-    text = "\n".join(lines) or text.strip()
-    ours = _OURS.search(text)
-    if ours is not None:
-        return InvalidInput(ours["field"], ours["problem"].strip())
-    guarded = _GUARDED.search(text)
-    if guarded is not None:
-        return protected(guarded["urn"] or guarded["other"])
-    if "currently locked by" in text:
-        holder = "; ".join(re.findall(r"created by .+", text)) or "by whom is unknown"
-        return SandboxError(
-            f"stack {stack} is locked by another update ({holder})",
-            suggestions=[
-                "wait for it to end, and run the command again",
-                f"if that update was killed: pulumi cancel --stack {stack} --yes"
-                f" && pulumi refresh --stack {stack} --yes",
-            ],
-            code="stack_locked",
-        )
-    if "pending operations" in text and "resource" in text:
-        return SandboxError(
-            f"stack {stack} has operations pending from an update that was killed",
-            suggestions=[f"pulumi refresh --stack {stack} --yes", "then run the command again"],
-            code="pending_operations",
-        )
-    if "currently marked for protection" in text or "because it is protected" in text:
-        named = re.search(r"(PersistentVolumeClaim|Namespace)::(?P<name>[-.\w]+)", text)
-        what = f"{named[1]} {named['name']}" if named else "a resource"
-        return Refused(
-            f"the plan deletes or replaces {what}, which is protected: nothing was changed",
-            suggestions=[
-                "keep volume, class and claimName as they are, and the namespace; size may grow",
-                f"if the disk may go: set deletion to delete, run pulumi up --stack {stack}, then change the rest",
-            ],
-            code="disk_protected",
-        )
-    if re.search(r"failed to (load|read).*EOF|unexpected end of JSON", text):
-        # The state's file is replaced in one step, but not the file of its attributes, which may as well be absent.
-        folder = shlex.quote(str(state / ".pulumi")) if state is not None else ".pulumi"
-        return SandboxError(
-            f"the state of stack {stack} can't be read: an update was killed while it wrote",
-            suggestions=[
-                f"find {folder} -name '*.attrs' -empty -delete"
-                + ("" if state is not None else ", in the folder of the state backend"),
-                "then run the command again",
-            ],
-            code="state_unreadable",
-        )
-    if re.search(r"no stack named", text):
-        return NotFound(
-            f'there is no stack "{stack}" in this backend',
-            suggestions=["pulumi stack ls", f"pulumi stack init {stack}"],
-        )
-    if "incorrect passphrase" in text or "passphrase must be set" in text:
-        return SandboxError(
-            f"the secrets of stack {stack} can't be read: wrong or missing passphrase",
-            suggestions=["set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE"],
-            code="passphrase",
-        )
-    kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
-    return kind(f"pulumi {verb} failed: {_shortened(text)}")
-
-
-def protected(urn: str) -> Refused:
-    """Return the refusal to delete or replace what is protected: with a claim its disk would go."""
-    name = urn.split("::")[-1]
-    if not urn.split("::")[-2].endswith(CLAIM):
-        return Refused(
-            f"this would delete {name} ({urn.split('::')[-2].rsplit('$', 1)[-1]}), which the program protects",
-            suggestions=["take the protection out of the program first"],
-        )
-    return Refused(
-        f"this would delete the claim {name} and all that is on it",
-        suggestions=[
-            "keep class, volume and claimName as they are; size may grow",
-            "to start over with an empty disk: sandbox delete NAME, then sandbox create NAME",
-        ],
-        code="disk_would_be_lost",
-    )
 
 
 def _config(file: Path | None) -> list[str]:
@@ -270,8 +191,3 @@ def _follow(line: str, problems: list[str], report: Report) -> None:
     word = {"create": "creating", "update": "updating", "delete": "deleting"}.get(operation, operation)
     if started is not None:
         report(f"{word} {kind} {name}")
-
-
-def _shortened(text: str) -> str:
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    return "\n  ".join(lines if len(lines) <= 12 else [*lines[:11], "..."])

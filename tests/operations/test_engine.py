@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
-from sandbox_components.operations.engine import Engine, fault
+from sandbox_components.operations.engine import Engine
+from sandbox_components.operations.engine_faults import fault
 from sandbox_components.operations.project import Project
 from tests.cli.stand_in_engine import StandIn
 
@@ -122,6 +123,13 @@ def test_a_kubeconfig_stands_for_the_environments(stand_in: StandIn, tmp_path: P
             6,
             'there is no stack "dev" in this backend',
             "pulumi stack init dev",
+        ),
+        (
+            "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions",
+            SandboxError,
+            1,
+            "Pulumi is not logged in to a backend",
+            "pulumi login URL",
         ),
         ("error: incorrect passphrase", SandboxError, 1, "can't be read: wrong or missing passphrase", "set PULUMI_"),
         (

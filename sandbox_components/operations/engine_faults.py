@@ -1,0 +1,122 @@
+"""What the engine says when it fails, turned into errors of ours: what it means, and the next step.
+
+Its texts are all that it gives: they are recognised here, in one place, and passed on as they are where they aren't.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.operations.plan import CLAIM
+
+_OURS = re.compile(
+    r"^(?:error: )?(?P<field>sandbox-components:[^\s:]+|[a-z][-a-z0-9]{0,51}(?:\.[A-Za-z_][^\s:]*)+): (?P<problem>.+)",
+    re.MULTILINE,
+)
+"""What the components say of wrong config and arguments: the path of the field, then the problem."""
+
+_GUARDED = re.compile(
+    r'resource "(?P<urn>urn:[^"]+)" cannot be deleted\s+because it is protected|'
+    r'unable to \w+ resource "(?P<other>urn:[^"]+)"\s+as it is currently marked for protection'
+)
+
+
+def fault(text: str, verb: str, stack: str, state: Path | None = None) -> SandboxError:
+    """Return the error for what the engine said.
+
+    Locks and pending operations of a killed `up` are the user's to clear: holder, age and the exact lines are told,
+    and nothing is cancelled by itself.
+    """
+    lines = [line for line in text.strip().splitlines() if not line.startswith("warning: ")]
+    text = "\n".join(lines) or text.strip()
+    ours = _OURS.search(text)
+    if ours is not None:
+        return InvalidInput(ours["field"], ours["problem"].strip())
+    guarded = _GUARDED.search(text)
+    if guarded is not None:
+        return protected(guarded["urn"] or guarded["other"])
+    if "currently locked by" in text:
+        holder = "; ".join(re.findall(r"created by .+", text)) or "by whom is unknown"
+        return SandboxError(
+            f"stack {stack} is locked by another update ({holder})",
+            suggestions=[
+                "wait for it to end, and run the command again",
+                f"if that update was killed: pulumi cancel --stack {stack} --yes"
+                f" && pulumi refresh --stack {stack} --yes",
+            ],
+            code="stack_locked",
+        )
+    if "pending operations" in text and "resource" in text:
+        return SandboxError(
+            f"stack {stack} has operations pending from an update that was killed",
+            suggestions=[f"pulumi refresh --stack {stack} --yes", "then run the command again"],
+            code="pending_operations",
+        )
+    if "currently marked for protection" in text or "because it is protected" in text:
+        named = re.search(r"(PersistentVolumeClaim|Namespace)::(?P<name>[-.\w]+)", text)
+        what = f"{named[1]} {named['name']}" if named else "a resource"
+        return Refused(
+            f"the plan deletes or replaces {what}, which is protected: nothing was changed",
+            suggestions=[
+                "keep volume, class and claimName as they are, and the namespace; size may grow",
+                f"if the disk may go: set deletion to delete, run pulumi up --stack {stack}, then change the rest",
+            ],
+            code="disk_protected",
+        )
+    if re.search(r"failed to (load|read).*EOF|unexpected end of JSON", text):
+        # The state's file is replaced in one step, but not the file of its attributes, which may as well be absent.
+        folder = shlex.quote(str(state / ".pulumi")) if state is not None else ".pulumi"
+        return SandboxError(
+            f"the state of stack {stack} can't be read: an update was killed while it wrote",
+            suggestions=[
+                f"find {folder} -name '*.attrs' -empty -delete"
+                + ("" if state is not None else ", in the folder of the state backend"),
+                "then run the command again",
+            ],
+            code="state_unreadable",
+        )
+    if re.search(r"no stack named", text):
+        return NotFound(
+            f'there is no stack "{stack}" in this backend',
+            suggestions=["pulumi stack ls", f"pulumi stack init {stack}"],
+        )
+    if "PULUMI_ACCESS_TOKEN must be set" in text:
+        return SandboxError(
+            "Pulumi is not logged in to a backend, so there is no state to work on",
+            suggestions=["pulumi login URL", "or set PULUMI_BACKEND_URL: s3://BUCKET, file://FOLDER"],
+            code="no_backend",
+        )
+    if "incorrect passphrase" in text or "passphrase must be set" in text:
+        return SandboxError(
+            f"the secrets of stack {stack} can't be read: wrong or missing passphrase",
+            suggestions=["set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE"],
+            code="passphrase",
+        )
+    kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
+    return kind(f"pulumi {verb} failed: {_shortened(text)}")
+
+
+def protected(urn: str) -> Refused:
+    """Return the refusal to delete or replace what is protected: with a claim its disk would go."""
+    name = urn.split("::")[-1]
+    if not urn.split("::")[-2].endswith(CLAIM):
+        return Refused(
+            f"this would delete {name} ({urn.split('::')[-2].rsplit('$', 1)[-1]}), which the program protects",
+            suggestions=["take the protection out of the program first"],
+        )
+    return Refused(
+        f"this would delete the claim {name} and all that is on it",
+        suggestions=[
+            "keep class, volume and claimName as they are; size may grow",
+            "to start over with an empty disk: sandbox delete NAME, then sandbox create NAME",
+        ],
+        code="disk_would_be_lost",
+    )
+
+
+def _shortened(text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n  ".join(lines if len(lines) <= 12 else [*lines[:11], "..."])
