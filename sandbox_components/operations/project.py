@@ -75,6 +75,15 @@ class Project:
             suggestions=["sandbox ... --stack NAME", "pulumi stack select NAME"],
         )
 
+    def backend_url(self) -> str | None:
+        """Return where the state is, as Pulumi finds it: PULUMI_BACKEND_URL, the project's, or the login's."""
+        given = os.environ.get("PULUMI_BACKEND_URL") or self.backend
+        if given:
+            return given
+        home = os.environ.get("PULUMI_CREDENTIALS_PATH") or os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi"
+        found = _json(Path(home) / "credentials.json").get("current")
+        return found if isinstance(found, str) and found else None
+
     def state_folder(self) -> Path | None:
         """Return the folder of a state backend on disk; None where the state is elsewhere."""
         url = os.environ.get("PULUMI_BACKEND_URL") or self.backend or ""
@@ -112,9 +121,7 @@ class Project:
             digest = hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()
             note = _json(home / "workspaces" / f"{self.name}-{digest}-workspace.json")
             by_backend = note.get("stacks") or {}
-            url = (
-                os.environ.get("PULUMI_BACKEND_URL") or self.backend or _json(home / "credentials.json").get("current")
-            )
+            url = self.backend_url()
             # Older versions of Pulumi kept one stack, newer ones one for each backend.
             found = by_backend.get(url) or by_backend.get(str(url).rstrip("/")) or note.get("stack")
             if isinstance(found, str):
