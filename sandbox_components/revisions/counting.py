@@ -45,6 +45,8 @@ class Revision:
         changed: groups that differ from the revision before.
         is_current: the stack has it now.
         problem: why `spec` can't be read.
+        began_at: the earliest time at which its change can have begun: the entry's start, or that of the first
+            unreadable entry before it.
     """
 
     number: int
@@ -58,6 +60,7 @@ class Revision:
     changed: tuple[str, ...] = ()
     is_current: bool = False
     problem: str | None = None
+    began_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,12 @@ class Life:
     Attributes:
         first: number of its first revision.
         ended: the entry after which the sandbox was gone; None as long as it is there.
+        ending_at: the earliest time at which its deletion can have begun.
     """
 
     first: int
     ended: Entry | None = None
+    ending_at: datetime | None = None
 
 
 @dataclass
@@ -86,6 +91,7 @@ class Count:
         was_read: an entry was taken in.
         pin: the one at the last revision's entry.
         was_pinned: that entry or one after it had a pin.
+        began_at: of the entry that is taken in.
     """
 
     name: str
@@ -96,15 +102,24 @@ class Count:
     was_read: bool = False
     pin: str | None = None
     was_pinned: bool = False
+    began_at: datetime | None = None
 
-    def take(self, entry: Entry, state: SandboxState | None, is_beginning: bool) -> None:
-        """Take in what one entry left of the sandbox."""
+    def take(self, entry: Entry, state: SandboxState | None, began_at: datetime, is_beginning: bool) -> None:
+        """Take in what one entry left of the sandbox.
+
+        Args:
+            entry: the next one.
+            state: what its checkpoint holds; None where the sandbox isn't in it.
+            began_at: since when a change that it shows can have been under way.
+            is_beginning: the stack held nothing before it.
+        """
+        self.began_at = began_at
+        is_new = state is not None and self._is_new_life(state)
+        if self.state is not None and (state is None or is_new):
+            self.lives[-1] = replace(self.lives[-1], ended=entry, ending_at=began_at)
         if state is None:
-            if self.state is not None:
-                self.lives[-1] = replace(self.lives[-1], ended=entry)
-        elif self._is_new_life(state):
-            if self.state is not None:
-                self.lives[-1] = replace(self.lives[-1], ended=entry)
+            pass
+        elif is_new:
             is_made_here = self.was_read or is_beginning or was_made_in(entry, state)
             self._add(entry, state, "created" if is_made_here else UNKNOWN)
             self.lives.append(Life(self.revisions[-1].number))
@@ -149,6 +164,7 @@ class Count:
                 result=_result(entry, state),
                 changed=changed_groups(before.spec, groups) if before is not None and is_comparable else (),
                 problem=problem,
+                began_at=self.began_at,
             )
         )
         self.groups = groups if problem is None else None

@@ -98,14 +98,18 @@ def timeline(history: History, name: str) -> Timeline:
     count = Count(name)
     problems = []
     is_beginning = bool(entries) and _is_beginning(entries[0])
+    gap_began_at = None
     for entry, checkpoint in zip(entries, checkpoints, strict=True):
         if checkpoint.problem is not None:
             problems.append(
                 f"what entry {entry.id} left can't be read ({checkpoint.problem}): "
                 "a revision made there shows in the next one"
             )
+            gap_began_at = gap_began_at or entry.started_at
             continue
-        count.take(entry, checkpoint.sandboxes.get(name), is_beginning and not count.was_read)
+        state = checkpoint.sandboxes.get(name)
+        count.take(entry, state, gap_began_at or entry.started_at, is_beginning and not count.was_read)
+        gap_began_at = None
     problems += [f"revision {one.number}: {one.problem}" for one in count.revisions if one.problem is not None]
     revisions = count.revisions
     if count.state is not None and revisions:
