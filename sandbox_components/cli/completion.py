@@ -11,17 +11,14 @@ def complete_sandbox(ctx: click.Context, param: click.Parameter, incomplete: str
     """Return the sandboxes whose names begin so, without those that are already typed."""
     # A completion must never print or raise: the user is in the middle of a line.
     try:
-        from sandbox_components.cli.options import Target
+        from sandbox_components.cli.options import target_of
         from sandbox_components.kube.objects import name_of
         from sandbox_components.kube.snapshot import list_statefulsets
 
-        given = ctx.params
-        target = Target(
-            namespace=given.get("namespace"), context=given.get("context"), kubeconfig=given.get("kubeconfig")
-        )
+        target = target_of(ctx)
         with target.connect(_PATIENCE_SECONDS) as cluster:
             names = [name_of(entry) for entry in list_statefulsets(cluster, target.namespace_in(cluster))]
     except Exception:
         return []
-    typed = set(given.get("names") or ())
+    typed = set(ctx.params.get("names") or ())
     return sorted(name for name in names if name.startswith(incomplete) and name not in typed)

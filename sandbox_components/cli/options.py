@@ -87,6 +87,22 @@ def resolve_target(
     return chosen if chosen.namespace else replace(chosen, namespace=namespace)
 
 
+def target_of(context: click.Context) -> Target:
+    """Choose where to work by the flags and variables of a parsed command line."""
+    given = context.params
+    return resolve_target(
+        namespace=given.get("namespace") or None,
+        context=given.get("context") or None,
+        kubeconfig=given.get("kubeconfig") or None,
+        stack=given.get("stack") or None,
+        cwd=given.get("cwd") or ".",
+        is_quiet=bool(given.get("quiet")),
+        is_verbose=bool(given.get("verbose")),
+        is_namespace_flag=_is_flag(context, "namespace"),
+        is_stack_flag=_is_flag(context, "stack"),
+    )
+
+
 def _of_stack(target: Target) -> Target:
     """Fill in what a stack's config says about kubeconfig, context and namespace, and no flag did.
 
@@ -135,18 +151,9 @@ def target_options(command: F) -> F:
     @functools.wraps(command)
     def with_target(**given: Any) -> Any:
         context = click.get_current_context()
-        target = resolve_target(
-            namespace=given.pop("namespace") or None,
-            context=given.pop("context") or None,
-            kubeconfig=given.pop("kubeconfig") or None,
-            stack=given.pop("stack") or None,
-            cwd=given.pop("cwd"),
-            is_quiet=given.pop("quiet"),
-            is_verbose=given.pop("verbose"),
-            is_namespace_flag=_is_flag(context, "namespace"),
-            is_stack_flag=_is_flag(context, "stack"),
-        )
-        given.pop("org")
+        target = target_of(context)
+        for name in ("namespace", "context", "kubeconfig", "stack", "cwd", "quiet", "verbose", "org"):
+            given.pop(name)
         color = given.pop("color")
         context.color = None if color == "auto" else color == "always"
         if color == "auto" and os.environ.get("NO_COLOR"):

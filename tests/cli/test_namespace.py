@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 
+from sandbox_components.cli import app
 from tests.cli.cluster_side import command_on
 from tests.cli.in_process import Command, Project
 from tests.kube.api import FakeApi
@@ -71,6 +73,19 @@ def test_without_a_project_the_variable_counts_beside_the_flag(
     sandbox = command_on(api, monkeypatch, capsys, tmp_path)
     monkeypatch.setenv("SANDBOX_NAMESPACE", "of-variable")
     assert asked(api, sandbox, "--stack", "production") == "of-variable"
+
+
+def test_completion_asks_where_the_verb_would(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    api = FakeApi()
+    command_on(api, monkeypatch, capsys, tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text(PROJECT)
+    monkeypatch.setenv("SANDBOX_NAMESPACE", "of-variable")
+    complete = ShellComplete(app.sandbox, {}, "sandbox", "_SANDBOX_COMPLETE")
+    for words, namespace in ((["--stack", "dev"], "agents-dev"), ([], "of-variable")):
+        complete.get_completions(["describe", *words], "")
+        assert f"/namespaces/{namespace}/" in api.asked[-1][1]
 
 
 @pytest.mark.parametrize(
