@@ -45,6 +45,10 @@ def _store(engine: Engine, url: str) -> Store:
         from sandbox_components.revisions.folder_store import FolderStore
 
         return FolderStore.open(url, engine.project.root)
+    if scheme == "s3":
+        from sandbox_components.revisions.bucket_store import BucketStore
+
+        return BucketStore.open(url)
     raise InvalidInput(
         "PULUMI_BACKEND_URL" if scheme else "backend",
         f"a history on {scheme}:// can't be read; accepted are file:// and s3://",

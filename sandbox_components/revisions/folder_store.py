@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from sandbox_components.errors import AccessDenied, NotFound
 from sandbox_components.revisions.store import Stored
@@ -29,7 +30,7 @@ class FolderStore:
         path = url.removeprefix("file://").partition("?")[0]
         if path.startswith("~"):
             path = str(Path.home() / path[2:])
-        return FolderStore(Path(os.path.normpath(base / path)))
+        return FolderStore(Path(unquote(os.path.normpath(base / path))))
 
     @property
     def url(self) -> str:
