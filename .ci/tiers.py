@@ -1,13 +1,15 @@
-"""A pytest plugin for `.ci/test`: the cheap tiers first, and minutes of building and testing before the summary."""
+"""A pytest plugin for `.ci/test`: the cheap tiers first, and before the summary where the minutes went."""
 
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
 TIERS = ("pure", "engine", "node")
+SLOWEST = 12
 _began = time.monotonic()
+_seconds: dict[str, float] = defaultdict(float)
 
 
 def tier(item: pytest.Item) -> str:
@@ -27,8 +29,15 @@ def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:
     return "tiers: " + ", ".join(f"{name} {counts[name]}" for name in TIERS)
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up what each module takes, with its fixtures."""
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how long it took, building apart."""
+    """Say how long it took, building apart, and which modules took longest."""
+    for module, seconds in sorted(_seconds.items(), key=lambda one: -one[1])[:SLOWEST]:
+        terminalreporter.write_line(f"{seconds:6.0f} s  {module}")
     building = float(os.environ.get("SANDBOX_BUILD_SECONDS", "0")) / 60
     testing = (time.monotonic() - _began) / 60
     terminalreporter.write_line(f"minutes of building: {building:.1f}")
