@@ -31,13 +31,16 @@ from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Plan, Step
 Ask = Callable[["Change"], bool | None]
 """Shows a plan and returns the user's yes or no; None where nobody can be asked."""
 
+Check = Callable[[Plan, tuple[Step, ...], tuple[Step, ...]], None]
+
 
 @dataclass(frozen=True)
 class Change:
     """What a verb did, or would do, to one sandbox.
 
     Attributes:
-        outcome: `created`, `updated`, `deleted`, `unchanged`, `edited` (config only) or `planned` (dry run).
+        outcome: `created`, `updated`, `deleted`, `rolled back`, `unpinned`, `adopted`, `unchanged`, `edited` (config
+            only) or `planned` (dry run).
         restarts: whether the pod template changes, so that a running agent restarts on it.
         steps: the engine's operations.
         deletes_disk: names of the claims that are deleted with their data.
@@ -59,17 +62,28 @@ class Request:
     Attributes:
         edit: changes the config; raises InvalidInput before anything is written.
         done: what to call it when it is done.
-        secrets: variables to encrypt into `secretEnv`.
+        secrets: variables to encrypt.
+        secrets_in: the config key that they belong to.
         deletes: the sandbox is to go.
         arguments: what an update sets, in the config's words: shown where the program has to be changed instead.
+        message: of the update; empty is `sandbox VERB NAME`.
+        edited: what to call it where the engine had nothing to do.
+        check: refuses plans, instead of the check that the program makes the sandbox out of the config; gets the whole
+            plan, the sandbox's own operations and all that would be carried out.
+        again: the command that goes on after a failure, where it isn't the same one.
     """
 
     name: str
     edit: Edit
     done: str
     secrets: Mapping[str, str] = field(default_factory=dict)
+    secrets_in: str = SECRET_ENV
     deletes: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    edited: str = "edited"
+    check: Check | None = None
+    again: str = "the same command"
 
 
 @dataclass(frozen=True)
@@ -111,7 +125,7 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
                 draft = file.draft(sealed, settings)
             if mode.edit_only and not mode.dry_run:
                 draft.accept()
-                return Change(request.name, "edited" if draft.is_changed else "unchanged")
+                return Change(request.name, request.edited if draft.is_changed else "unchanged")
             return _planned(engine, request, mode, draft, ask, report)
         finally:
             draft.close()
@@ -125,15 +139,15 @@ def _sealed(engine: Engine, request: Request, file: ConfigFile) -> tuple[Edit, d
     scratch = file.draft(lambda config: config.clear())
     try:
         for key, value in request.secrets.items():
-            engine.set_secret(scratch.path, f'{SECRET_ENV}["{request.name}"]["{key}"]', value)
+            engine.set_secret(scratch.path, f'{request.secrets_in}["{request.name}"]["{key}"]', value)
         settings = scratch.read()
     finally:
         scratch.close()
-    leaves = settings.pop("config")[SECRET_ENV][request.name]
+    leaves = settings.pop("config")[request.secrets_in][request.name]
 
     def edit(config: CommentedMap) -> None:
         request.edit(config)
-        mine = config.setdefault(SECRET_ENV, CommentedMap()).setdefault(request.name, CommentedMap())
+        mine = config.setdefault(request.secrets_in, CommentedMap()).setdefault(request.name, CommentedMap())
         for key in request.secrets:
             mine[key] = CommentedMap(leaves[key])
 
@@ -148,7 +162,10 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     if request.deletes:
         _check_deletion(request, own, plan.knows(request.name), engine)
     else:
-        _check_program(engine, request, draft, plan)
+        if request.check is None:
+            _check_program(engine, request, draft, plan)
+        else:
+            request.check(plan, own, needed)
         _check_disk(own)
     is_new = any(step.type == STATEFUL_SET and step.operation == "create" for step in own)
     planned = Change(
@@ -172,19 +189,16 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     was_edited = draft.is_changed
     draft.accept()
     if not own:
-        return Change(request.name, "edited" if was_edited else "unchanged")
+        return Change(request.name, request.edited if was_edited else "unchanged")
     try:
         engine.up(
             list(dict.fromkeys(step.urn for step in needed)),
-            message=f"sandbox {request.done.removesuffix('d')} {request.name}",
+            message=request.message or f"sandbox {request.done.removesuffix('d')} {request.name}",
             ignore_protect=request.deletes,
             report=report,
         )
     except SandboxError as error:
-        file = engine.project.config_file(engine.stack)
-        when = "to go on: the same command, or" if isinstance(error, Interrupted) else "when the cause is gone:"
-        told = f"{file.name} stays edited; {when} pulumi up --stack {engine.stack}"
-        error.suggestions = (*error.suggestions, told)
+        error.suggestions = (*error.suggestions, _what_stays(engine, request, draft, error))
         raise
     return Change(
         request.name,
@@ -194,6 +208,16 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
         planned.steps,
         planned.deletes_disk,
     )
+
+
+def _what_stays(engine: Engine, request: Request, draft: Draft, error: SandboxError) -> str:
+    """Tell how the config was left; where another update holds the stack nothing has begun, and it is put back."""
+    name = engine.project.config_file(engine.stack).name
+    if error.code == "stack_locked":
+        draft.take_back()
+        return f"nothing was changed, {name} is as it was"
+    when = f"to go on: {request.again}, or" if isinstance(error, Interrupted) else "when the cause is gone:"
+    return f"{name} stays edited; {when} pulumi up --stack {engine.stack}"
 
 
 def _check_program(engine: Engine, request: Request, draft: Draft, plan: Plan) -> None:
@@ -221,7 +245,7 @@ def _check_disk(own: tuple[Step, ...]) -> None:
 
 def _check_deletion(request: Request, own: tuple[Step, ...], is_known: bool, engine: Engine) -> None:
     name = request.name
-    if not own and is_known:
+    if is_known and not any("delete" in step.operation for step in own):
         raise declared_in_program(request, engine)
     other = [step for step in own if "delete" not in step.operation]
     if other:

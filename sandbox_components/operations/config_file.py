@@ -25,7 +25,8 @@ from sandbox_components.operations.project import CONFIG
 
 SANDBOXES = f"{CONFIG}:sandboxes"
 SECRET_ENV = f"{CONFIG}:secretEnv"
-OF_ONE_SANDBOX = (SECRET_ENV, f"{CONFIG}:pins", f"{CONFIG}:pinSecrets", f"{CONFIG}:spendingLimits")
+PINS, PIN_SECRETS = f"{CONFIG}:pins", f"{CONFIG}:pinSecrets"
+OF_ONE_SANDBOX = (SECRET_ENV, PINS, PIN_SECRETS, f"{CONFIG}:spendingLimits")
 """Config keys that map sandbox names to more of what belongs to each."""
 
 _NEW = ".sandbox-new"
@@ -116,13 +117,30 @@ class Draft:
         if not self.is_changed:
             return
         try:
-            self._put(target)
+            self._put(target, self.path.read_bytes())
         except OSError as error:
             raise SandboxError(
                 f"{target} can't be written: {error.strerror}", suggestions=[f"ls -l {target.parent}"]
             ) from None
 
-    def _put(self, target: Path) -> None:
+    def take_back(self) -> None:
+        """After `accept`: put the file back as it was, unless somebody else has changed it since.
+
+        Raises:
+            SandboxError: it can't be written; it stays edited.
+        """
+        target = self._file.path.resolve()
+        if not target.exists() or target.read_bytes() != self.path.read_bytes():
+            return
+        try:
+            if self._file.before:
+                self._put(target, self._file.before)
+            else:
+                target.unlink()
+        except OSError as error:
+            raise SandboxError(f"{target} can't be put back: {error.strerror}") from None
+
+    def _put(self, target: Path, content: bytes) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Only who holds the lock is here, so what lies there is of a command that was killed.
         for left in target.parent.iterdir():
@@ -131,7 +149,7 @@ class Draft:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=_NEW, dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(self.path.read_bytes())
+                stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             Path(name).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)

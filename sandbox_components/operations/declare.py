@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
+from ruamel.yaml.comments import CommentedMap
 
 from sandbox_components.errors import InvalidInput, NotFound
-from sandbox_components.operations.config_file import OF_ONE_SANDBOX, SANDBOXES, SECRET_ENV, plain
+from sandbox_components.operations.config_entry import alone, commented, drop, merge, sandboxes_in
+from sandbox_components.operations.config_file import OF_ONE_SANDBOX, PINS, SANDBOXES, SECRET_ENV, plain
 from sandbox_components.operations.config_text import Edit
+from sandbox_components.operations.pins import fold
 from sandbox_components.operations.project import CONFIG
 from sandbox_components.spec import naming, quantity, revision
 from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, check_text, read_sandbox
@@ -37,7 +38,7 @@ def create(name: str, entry: Entry, secrets: Mapping[str, str], door: str) -> Ed
     check(entry, secrets, door)
 
     def edit(config: CommentedMap) -> None:
-        declared = _sandboxes(config)
+        declared = sandboxes_in(config)
         if name in declared:
             if read_sandbox(plain(declared[name]), f"{SANDBOXES}.{name}") == read_sandbox(entry, door):
                 return
@@ -46,13 +47,17 @@ def create(name: str, entry: Entry, secrets: Mapping[str, str], door: str) -> Ed
                 f'"{name}" is declared already, with other values',
                 suggestions=[f"sandbox update {name} ...", f"sandbox delete {name}"],
             )
-        declared[name] = _commented(entry)
+        if name in (config.get(PINS) or {}):
+            raise InvalidInput(
+                "NAME", f'a pin of "{name}" is left in the config and would win', suggestions=[f"sandbox unpin {name}"]
+            )
+        declared[name] = commented(entry)
 
-    return _alone(name, edit)
+    return alone(name, edit)
 
 
 def update(name: str, renew: Renew, secrets: Mapping[str, str], dropped: set[str], door: str) -> Edit:
-    """Return the edit that changes a declared sandbox.
+    """Return the edit that changes a declared sandbox; what is pinned becomes its declaration first.
 
     Args:
         name: of the sandbox.
@@ -64,18 +69,35 @@ def update(name: str, renew: Renew, secrets: Mapping[str, str], dropped: set[str
     naming.check_name(name, "NAME")
 
     def edit(config: CommentedMap) -> None:
-        declared = _sandboxes(config)
+        declared = sandboxes_in(config)
         if name not in declared:
             raise not_declared(name, declared)
+        fold(config, name)
         old = plain(declared[name])
         new = renew(dict(old))
         kept = {key: "" for key in plain(config.get(SECRET_ENV) or {}).get(name, {}) if key not in dropped}
         spec = check(new, {**kept, **secrets}, door)
         _check_growth(name, old, spec, config, door)
-        _merge(declared[name], new)
+        merge(declared[name], new)
         _drop_secrets(config, name, dropped - set(secrets))
 
-    return _alone(name, edit)
+    return alone(name, edit)
+
+
+def adopt(name: str) -> Edit:
+    """Return the edit that makes what is pinned the sandbox's declaration, and takes the pin away."""
+    naming.check_name(name, "NAME")
+
+    def edit(config: CommentedMap) -> None:
+        if name not in (config.get(PINS) or {}):
+            return
+        declared = sandboxes_in(config)
+        if name not in declared:
+            raise not_declared(name, declared)
+        fold(config, name)
+        check(plain(declared[name]), dict.fromkeys(plain(config.get(SECRET_ENV) or {}).get(name) or {}, ""), "")
+
+    return alone(name, edit)
 
 
 def _check_growth(name: str, old: Entry, spec: SandboxSpec, config: CommentedMap, door: str) -> None:
@@ -103,39 +125,11 @@ def delete(name: str) -> Edit:
 
     def edit(config: CommentedMap) -> None:
         if SANDBOXES in config:
-            _sandboxes(config)
+            sandboxes_in(config)
         for key in (SANDBOXES, *OF_ONE_SANDBOX):
-            found = config.get(key)
-            if isinstance(found, CommentedMap) and name in found:
-                del found[name]
-                if not found:
-                    del config[key]
+            drop(config, key, name)
 
-    return _alone(name, edit)
-
-
-def _alone(name: str, edit: Edit) -> Edit:
-    """Return the edit, refused if it would change another sandbox too: YAML's anchors can tie them together."""
-
-    def others(config: CommentedMap) -> Entry:
-        found = plain(config)
-        for key in (SANDBOXES, *OF_ONE_SANDBOX):
-            part = found.get(key)
-            if isinstance(part, dict):
-                found[key] = {one: value for one, value in part.items() if one != name}
-            if not found.get(key):
-                found.pop(key, None)
-        return dict(found)
-
-    def edit_alone(config: CommentedMap) -> None:
-        before = others(config)
-        edit(config)
-        if others(config) != before:
-            raise InvalidInput(
-                f"{SANDBOXES}.{name}", "shares a part with others by a YAML anchor: change the file by hand"
-            )
-
-    return edit_alone
+    return alone(name, edit)
 
 
 def check(entry: Entry, secrets: Mapping[str, str], door: str) -> SandboxSpec:
@@ -181,15 +175,6 @@ def not_declared(name: str, declared: Mapping[str, Any]) -> NotFound:
     )
 
 
-def _sandboxes(config: CommentedMap) -> CommentedMap:
-    found = config.get(SANDBOXES)
-    if found is None:
-        config[SANDBOXES] = found = CommentedMap()
-    if not isinstance(found, CommentedMap):
-        raise InvalidInput(SANDBOXES, "is not a mapping of names to sandboxes")
-    return found
-
-
 def _drop_secrets(config: CommentedMap, name: str, dropped: set[str]) -> None:
     mine = (config.get(SECRET_ENV) or {}).get(name)
     if not isinstance(mine, CommentedMap):
@@ -200,45 +185,3 @@ def _drop_secrets(config: CommentedMap, name: str, dropped: set[str]) -> None:
         del config[SECRET_ENV][name]
         if not config[SECRET_ENV]:
             del config[SECRET_ENV]
-
-
-def _merge(old: CommentedMap, new: Mapping[str, Any]) -> None:
-    """Make `old` equal to `new`, leaving comments and order of what doesn't change."""
-    for key in [key for key in old if key not in new]:
-        del old[key]
-    for key, value in new.items():
-        if key not in old or plain(old[key]) != value:
-            old[key] = _renewed(old.get(key), value)
-
-
-def _renewed(old: Any, value: Any) -> Any:
-    """Return `value` in the form of what stood there: mappings and lists with their comments, texts in their quotes."""
-    if isinstance(old, CommentedMap) and isinstance(value, Mapping):
-        _merge(old, value)
-        return old
-    if isinstance(old, CommentedSeq) and isinstance(value, list) and len(old) == len(value):
-        for index, one in enumerate(value):
-            if plain(old[index]) != one:
-                old[index] = _renewed(old[index], one)
-        return old
-    is_quoted = isinstance(old, SingleQuotedScalarString | DoubleQuotedScalarString)
-    if is_quoted and isinstance(value, str) and value.isprintable():
-        return type(old)(value)
-    return _commented(value)
-
-
-def _commented(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return CommentedMap((key, _commented(one)) for key, one in value.items())
-    if isinstance(value, list | tuple):
-        return [_commented(one) for one in value]
-    if isinstance(value, str) and not value.isprintable():
-        is_literal = "\n" in value and _is_literal(value)
-        return LiteralScalarString(value) if is_literal else DoubleQuotedScalarString(value)
-    return value
-
-
-def _is_literal(text: str) -> bool:
-    """Whether a YAML literal block gives back exactly this text: no odd characters, no trailing blanks."""
-    lines = text.split("\n")
-    return all(line.isprintable() and line == line.rstrip() for line in lines) and not text.startswith((" ", "\n"))

@@ -68,7 +68,7 @@ class Pin:
     @property
     def title(self) -> str:
         """The revision as texts call it."""
-        return title(self.revision, self.id)
+        return title_of(self.revision, self.id)
 
     def over(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, ...]]:
         """Put the pin over a sandbox's arguments or config entry.
@@ -76,7 +76,7 @@ class Pin:
         Returns:
             The arguments, and the exposed ports that were left out because the pin doesn't have them.
         """
-        values = {key: value for key, value in args.items() if _camel(key) not in GROUP_KEYS}
+        values = {key: value for key, value in args.items() if camel(key) not in GROUP_KEYS}
         groups = config_groups(self.groups)
         image = args.get("image")
         if isinstance(image, Mapping):
@@ -100,9 +100,9 @@ class Pin:
         return tuple(dict.fromkeys("env" if group == "secretEnv" else group for group in changed))
 
 
-def title(number: int | None, id: str) -> str:
+def title_of(number: int | None, stamp: str) -> str:
     """Return how texts call a revision: by its number where that is known, and its id."""
-    return f"revision {id}" if number is None else f"revision {number} ({id})"
+    return f"revision {stamp}" if number is None else f"revision {number} ({stamp})"
 
 
 def without_secret_name(groups: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +205,8 @@ def _check_secret_env(value: object, field: str) -> None:
         raise InvalidInput(f"{field}.names", "is empty, or names a variable twice")
 
 
-def _camel(key: object) -> object:
+def camel(key: object) -> object:
+    """Return an argument's name as the config spells it."""
     if not isinstance(key, str):
         return key
     head, *rest = key.split("_")
