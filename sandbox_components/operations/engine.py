@@ -18,11 +18,26 @@ from typing import Any
 from sandbox_components.errors import Interrupted, NotFound, SandboxError
 from sandbox_components.operations.engine_faults import fault
 from sandbox_components.operations.interrupts import Interrupts
-from sandbox_components.operations.plan import Plan
+from sandbox_components.operations.plan import Plan, Problem
 from sandbox_components.operations.project import Project
 
 Report = Callable[[str], None]
 """Called with a line of progress."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A preview, whatever became of it.
+
+    Attributes:
+        plan: what it has found; not all of it where there is a fault.
+        problems: what the engine and the cluster said against it, by resource.
+        fault: what all of them mean together; None where it went through.
+    """
+
+    plan: Plan
+    problems: tuple[Problem, ...] = ()
+    fault: SandboxError | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,18 @@ class Engine:
             SandboxError: the preview failed; the message is the engine's, told in the words of the command.
             Interrupted: a signal came, and nothing was changed.
         """
+        attempt = self.attempt(config_file, ignore_protect=ignore_protect)
+        if attempt.fault is not None:
+            raise attempt.fault
+        return attempt.plan
+
+    def attempt(self, config_file: Path | None = None, *, ignore_protect: bool = False) -> Attempt:
+        """Return the same, and of a preview that failed on the way what it had found until then.
+
+        Raises:
+            SandboxError: it failed before it had begun.
+            Interrupted: a signal came, and nothing was changed.
+        """
         arguments = ["preview", "--json", "--show-sames", *_config(config_file)]
         if ignore_protect:
             arguments.append("--ignore-protect")
@@ -56,9 +83,10 @@ class Engine:
             data = json.loads(done.stdout)
         except ValueError:
             raise self._fault(done.stderr + done.stdout, "preview") from None
-        if done.returncode != 0:
-            raise self._fault(_diagnostics(data) or done.stderr, "preview")
-        return Plan.read(data)
+        if done.returncode == 0:
+            return Attempt(Plan.read(data))
+        fault = self._fault(_diagnostics(data) or done.stderr, "preview")
+        return Attempt(Plan.read(data), Problem.read(data), fault)
 
     def up(self, targets: Sequence[str], *, message: str, ignore_protect: bool = False, report: Report) -> None:
         """Update exactly the given resources.
@@ -120,6 +148,26 @@ class Engine:
         except ValueError:
             raise SandboxError("pulumi stack export gave no JSON") from None
         return data if isinstance(data, dict) else {}
+
+    def read(self, *arguments: str) -> str:
+        """Return what a command that only reads prints; several may run at once, in threads.
+
+        Raises:
+            SandboxError: it failed.
+        """
+        done = subprocess.run(
+            self._command(arguments),
+            cwd=self.project.root,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode != 0:
+            raise self._fault(done.stderr or done.stdout, " ".join(arguments[:2]))
+        return done.stdout
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         program = shutil.which("pulumi")
