@@ -19,14 +19,19 @@ def open_history(engine: Engine) -> History:
         NotFound: no state backend is chosen.
         InvalidInput: its kind or a parameter of its URL isn't understood.
     """
-    url = engine.project.backend_url()
+    url = engine.backend or engine.project.backend_url()
     if not url:
         raise NotFound(
             "no state backend is chosen: neither PULUMI_BACKEND_URL nor the project's backend.url nor pulumi login",
             suggestions=["pulumi login --local", "pulumi login s3://BUCKET"],
         )
-    project, stack = _names(engine)
     from sandbox_components.revisions.cache import HistoryCache
+
+    project, stack = _names(engine)
+    if url.startswith(("https://", "http://")):
+        from sandbox_components.revisions.cloud import CloudHistory
+
+        return CloudHistory(engine.read, engine.stack, HistoryCache("\n".join((url, project, engine.stack))))
     from sandbox_components.revisions.diy import DiyHistory
 
     store = _store(engine, url)
@@ -49,7 +54,9 @@ def _store(engine: Engine, url: str) -> Store:
         from sandbox_components.revisions.bucket_store import BucketStore
 
         return BucketStore.open(url)
-    raise InvalidInput(
-        "PULUMI_BACKEND_URL" if scheme else "backend",
-        f"a history on {scheme}:// can't be read; accepted are file:// and s3://",
-    )
+    if scheme in ("gs", "azblob", "postgres"):
+        raise InvalidInput(
+            "state backend",
+            f"a stack's history on {scheme}:// can't be read yet: accepted are file://, s3:// and Pulumi Cloud",
+        )
+    raise InvalidInput("state backend", f'"{scheme}" is no kind of backend; accepted are file://, s3:// and https://')
