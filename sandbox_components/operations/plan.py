@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 COMPONENT = "sandbox-components:index:Sandbox"
@@ -16,7 +16,15 @@ PROTECT, UNPROTECT = "protect", "unprotect"
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a preview."""
+    """One operation of a preview.
+
+    Attributes:
+        fields: paths of what differs, as the provider found it out.
+        is_protected: the state says so, and the engine refuses to delete it.
+        old: the object's inputs before; empty where it is new. Secret values aren't in it.
+        new: its inputs afterwards; empty where it goes. What only the update will tell is a placeholder.
+        is_retained: the state says that the object outlives its resource.
+    """
 
     operation: str
     urn: str
@@ -24,6 +32,9 @@ class Step:
     depends_on: frozenset[str]
     fields: tuple[str, ...]
     is_protected: bool
+    old: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    new: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    is_retained: bool = False
 
     @property
     def type(self) -> str:
@@ -45,7 +56,25 @@ class Step:
         """Whether it changes the pod template of a running sandbox."""
         if self.type != STATEFUL_SET or not self.changes or self.operation in (PROTECT, UNPROTECT):
             return False
-        return self.operation != "update" or any(field.startswith("spec.template") for field in self.fields)
+        if self.operation != "update":
+            return True
+        if not self.fields:  # a provider that doesn't say what differs
+            return bool(_template(self.old) != _template(self.new))
+        return any(path == "spec" or path.startswith("spec.template") for path in self.fields)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the engine or the cluster says against one resource, or against the whole where `urn` is empty."""
+
+    urn: str
+    message: str
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> tuple[Problem, ...]:
+        """Read the errors in the answer of `pulumi preview --json`."""
+        told = [one for one in data.get("diagnostics") or [] if one.get("severity") == "error"]
+        return tuple(Problem(str(one.get("urn") or ""), str(one.get("message") or "").strip()) for one in told)
 
 
 @dataclass(frozen=True)
@@ -72,6 +101,20 @@ class Plan:
         """Return what happens to the sandbox's own component, if there is one."""
         return next((step for step in self.steps if _is_component(step.urn, name)), None)
 
+    def owners(self) -> dict[str, str]:
+        """Return by URN the component's URN of the sandbox that a resource belongs to; what belongs to none is absent."""
+        parents = {step.urn: step.parent for step in self.steps}
+        found: dict[str, str] = {}
+        for step in self.steps:
+            urn, seen = step.urn, set[str]()
+            while urn and urn not in seen:
+                if _token(urn) == COMPONENT:
+                    found[step.urn] = urn
+                    break
+                seen.add(urn)
+                urn = parents.get(urn, "")
+        return found
+
     def needed_for(self, own: Iterable[Step]) -> tuple[Step, ...]:
         """Return `own`, and every parent or dependency of it that doesn't exist yet or whose protection changes.
 
@@ -92,9 +135,13 @@ class Plan:
         return tuple(step for step in self.steps if step.urn in wanted)
 
 
-def _is_component(urn: str, name: str) -> bool:
+def _token(urn: str) -> str:
     parts = urn.split("::")
-    return len(parts) >= 4 and parts[2].rsplit("$", 1)[-1] == COMPONENT and parts[-1] == name
+    return parts[2].rsplit("$", 1)[-1] if len(parts) >= 4 else ""
+
+
+def _is_component(urn: str, name: str) -> bool:
+    return _token(urn) == COMPONENT and urn.split("::")[-1] == name
 
 
 def _is_below(urn: str, name: str, parents: Mapping[str, str]) -> bool:
@@ -105,6 +152,11 @@ def _is_below(urn: str, name: str, parents: Mapping[str, str]) -> bool:
         seen.add(urn)
         urn = parents.get(urn, "")
     return False
+
+
+def _template(inputs: Mapping[str, Any]) -> Any:
+    spec = inputs.get("spec")
+    return spec.get("template") if isinstance(spec, Mapping) else spec
 
 
 def _step(data: Mapping[str, Any]) -> Step:
@@ -123,4 +175,7 @@ def _step(data: Mapping[str, Any]) -> Step:
         depends_on=frozenset(depends),
         fields=tuple(data.get("detailedDiff") or ()),
         is_protected=is_protected,
+        old=old.get("inputs") or {},
+        new=new.get("inputs") or {},
+        is_retained=bool(old.get("retainOnDelete")),
     )
