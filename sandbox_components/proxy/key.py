@@ -1,0 +1,71 @@
+"""A request's key: taken out of its headers, and what it opens.
+
+SDKs of OpenAI send `Authorization: Bearer KEY`, those of Anthropic `x-api-key: KEY`. Two keys that differ are refused,
+because one of them may be meant for a check that the other one isn't.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sandbox_components.proxy.fault import BadKey
+from sandbox_components.spec.identity import Identity
+from sandbox_components.spec.inference_key import (
+    LONGEST_KEY,
+    KeyClaims,
+    is_read_key,
+    make_key,
+    make_read_key,
+    read_key,
+)
+
+__all__ = ["KeyClaims", "claims_of", "is_read_key", "make_key", "make_read_key", "opens", "read_key"]
+
+_NO_KEY = "there is no key in the request: the sandbox's own stands in OPENAI_API_KEY and in ANTHROPIC_API_KEY"
+_FORGED = "this is no key of this proxy: send the one in OPENAI_API_KEY or ANTHROPIC_API_KEY, as it stands there"
+_UNKNOWN = "the key is of a sandbox that this proxy doesn't know (any more)"
+_OLD = "the key was replaced by a newer one: restart the agent, so that it reads the new one"
+
+
+def claims_of(headers: Iterable[tuple[bytes, bytes]], signing_key: bytes) -> KeyClaims:
+    """Return whose key the request carries.
+
+    Args:
+        headers: as ASGI gives them: names in lower case.
+        signing_key: see `spec.inference_key`.
+
+    Raises:
+        BadKey: there is none, there are several, or the proxy's signing key didn't make it.
+    """
+    found: set[bytes] = set()
+    for name, value in headers:
+        if name == b"x-api-key":
+            found.add(value.strip())
+        elif name == b"authorization":
+            scheme, _, rest = value.strip().partition(b" ")
+            found.add(rest.strip() if scheme.lower() == b"bearer" else b"?")
+    if not found or found == {b""}:
+        raise BadKey(_NO_KEY)
+    if len(found) > 1:
+        raise BadKey("the request carries two keys that differ: send one")
+    text = found.pop()
+    claims = read_key(text.decode("latin-1"), signing_key) if len(text) <= LONGEST_KEY else None
+    if claims is None:
+        raise BadKey(_FORGED)
+    return claims
+
+
+def opens(claims: KeyClaims, identity: Identity | None) -> Identity:
+    """Return the sandbox whose key this is, if it is the one in force.
+
+    Whoever calls this reads the identity once more before a refusal, if it is missing or older than the key: the news
+    of a new sandbox may not have come yet.
+
+    Raises:
+        BadKey: the sandbox is unknown or deleted, or its key was replaced.
+    """
+    if identity is None or identity.sandbox_id != claims.sandbox_id or claims.generation > identity.generation:
+        raise BadKey(_UNKNOWN)
+    if claims.generation < identity.generation:
+        raise BadKey(_OLD)
+    return identity
