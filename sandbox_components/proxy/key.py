@@ -1,4 +1,4 @@
-"""A request's key: taken out of its headers, and what it opens.
+"""A request's key, taken out of its headers. Whether it is in force is the directory's to say.
 
 SDKs of OpenAI send `Authorization: Bearer KEY`, those of Anthropic `x-api-key: KEY`. Two keys that differ are refused,
 because one of them may be meant for a check that the other one isn't.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sandbox_components.proxy.fault import BadKey
-from sandbox_components.spec.identity import Identity
 from sandbox_components.spec.inference_key import (
     LONGEST_KEY,
     KeyClaims,
@@ -19,12 +18,10 @@ from sandbox_components.spec.inference_key import (
     read_key,
 )
 
-__all__ = ["KeyClaims", "claims_of", "is_read_key", "make_key", "make_read_key", "opens", "read_key"]
+__all__ = ["KeyClaims", "claims_of", "is_read_key", "make_key", "make_read_key", "read_key"]
 
 _NO_KEY = "there is no key in the request: the sandbox's own stands in OPENAI_API_KEY and in ANTHROPIC_API_KEY"
 _FORGED = "this is no key of this proxy: send the one in OPENAI_API_KEY or ANTHROPIC_API_KEY, as it stands there"
-_UNKNOWN = "the key is of a sandbox that this proxy doesn't know (any more)"
-_OLD = "the key was replaced by a newer one: restart the agent, so that it reads the new one"
 
 
 def claims_of(headers: Iterable[tuple[bytes, bytes]], signing_key: bytes) -> KeyClaims:
@@ -53,19 +50,3 @@ def claims_of(headers: Iterable[tuple[bytes, bytes]], signing_key: bytes) -> Key
     if claims is None:
         raise BadKey(_FORGED)
     return claims
-
-
-def opens(claims: KeyClaims, identity: Identity | None) -> Identity:
-    """Return the sandbox whose key this is, if it is the one in force.
-
-    Whoever calls this reads the identity once more before a refusal, if it is missing or older than the key: the news
-    of a new sandbox may not have come yet.
-
-    Raises:
-        BadKey: the sandbox is unknown or deleted, or its key was replaced.
-    """
-    if identity is None or identity.sandbox_id != claims.sandbox_id or claims.generation > identity.generation:
-        raise BadKey(_UNKNOWN)
-    if claims.generation < identity.generation:
-        raise BadKey(_OLD)
-    return identity

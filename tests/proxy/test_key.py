@@ -1,12 +1,11 @@
-"""The key of a request: where the SDKs put it, and which one opens what."""
+"""The key of a request: where the SDKs put it, and what is refused."""
 
 from __future__ import annotations
 
 import pytest
 
 from sandbox_components.proxy.fault import BadKey
-from sandbox_components.proxy.key import KeyClaims, claims_of, make_key, opens
-from sandbox_components.spec.identity import Identity
+from sandbox_components.proxy.key import KeyClaims, claims_of, make_key
 
 SIGNING_KEY = b"k" * 32
 KEY = make_key(SIGNING_KEY, "shop/dev/nightly", 2).encode()
@@ -48,16 +47,3 @@ def test_everything_else_is_refused(headers: list[tuple[bytes, bytes]], told: st
         claims_of(headers, SIGNING_KEY)
     assert caught.value.status == 401
     assert KEY.decode()[-20:] not in str(caught.value)
-
-
-def test_only_the_generation_in_force_opens() -> None:
-    identity = Identity("shop/dev/nightly", generation=2)
-    assert opens(KeyClaims("shop/dev/nightly", 2), identity) is identity
-    with pytest.raises(BadKey, match="replaced"):
-        opens(KeyClaims("shop/dev/nightly", 1), identity)
-    with pytest.raises(BadKey, match="doesn't know"):
-        opens(KeyClaims("shop/dev/nightly", 3), identity)
-    with pytest.raises(BadKey, match="doesn't know"):
-        opens(KeyClaims("shop/dev/nightly", 2), None)
-    with pytest.raises(BadKey, match="doesn't know"):
-        opens(KeyClaims("shop/dev/other", 2), identity)
