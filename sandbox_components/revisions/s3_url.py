@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sandbox_components.errors import InvalidInput
@@ -44,7 +44,7 @@ class S3Url:
 
     bucket: str
     prefix: str
-    options: Mapping[str, str | bool]
+    options: Mapping[str, str | bool] = field(repr=False)
     is_plain: bool
 
     @property
