@@ -25,6 +25,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("Look", "List sandboxes."),
     "describe": ("Look", "Show all about one sandbox, and why it isn't well."),
     "logs": ("Look", "Print the agent's log."),
+    "revisions": ("Look", "List a sandbox's revisions, or what ran at a time."),
+    "diff": ("Look", "Show what differs between two revisions, or from the cluster."),
+    "pins": ("Look", "List the sandboxes that a rollback has pinned."),
     "doctor": ("Look", "Check cluster, rights, storage classes, network policy and versions."),
     # Change
     "create": ("Change", "Create a sandbox declared in the stack's config."),
@@ -32,6 +35,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "delete": ("Change", "Delete a sandbox declared in the stack's config."),
     "pause": ("Change", "Stop sandboxes and keep their disks."),
     "resume": ("Change", "Start paused sandboxes on their disks."),
+    "rollback": ("Change", "Go back to an earlier revision of a sandbox; its disk stays."),
+    "unpin": ("Change", "End a rollback: take again what is declared, or declare what is pinned."),
     # Run
     "exec": ("Run", "Run a command in a sandbox."),
     "completion": ("Run", "Print the completion script of a shell."),

@@ -50,6 +50,11 @@ def services(namespace: str, name: str = "") -> str:
     return _core(namespace, "services", name)
 
 
+def secrets(namespace: str, name: str) -> str:
+    """One Secret of a namespace."""
+    return _core(namespace, "secrets", name)
+
+
 def events(namespace: str | None) -> str:
     """Events of one namespace, or of all."""
     return _core(namespace, "events")

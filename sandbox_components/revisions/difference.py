@@ -68,7 +68,7 @@ class Difference:
     def changed(self) -> tuple[str, ...]:
         """Groups in which anything differs."""
         found = {field.group for field in self.fields}
-        if self.is_resealed or any(secret.verdict != UNCHANGED for secret in self.secrets):
+        if self.is_resealed or any(secret.verdict not in (UNCHANGED, UNKNOWN) for secret in self.secrets):
             found.add("env")
         return tuple(group for group in GROUPS if group in found)
 
@@ -84,8 +84,8 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], verdicts: Mapping
     Args:
         old: as in the annotation.
         new: as in the annotation.
-        verdicts: secret variable → `changed` or `unchanged`, for those that both have in different Secrets; one that
-            isn't in it is `unknown`.
+        verdicts: secret variable → `changed`, `unchanged` or `unknown`, where values were compared. Without one it is
+            `unchanged` in the same Secret and `unknown` in another.
     """
     before, after = _flat(old), _flat(new)
     fields = [
@@ -94,6 +94,15 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], verdicts: Mapping
         if before.get(key) != after.get(key)
     ]
     return Difference(tuple(fields), _secrets(old, new, verdicts or {}), _is_resealed(old, new))
+
+
+def values(groups: Mapping[str, Any]) -> dict[str, list[tuple[str, Any]]]:
+    """Return by group the fields that are set and their values, in the words of the config; all but the secrets."""
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for (group, name), value in _flat(groups).items():
+        if value is not None:
+            found.setdefault(group, []).append((name, value))
+    return found
 
 
 def unsure_secrets(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
@@ -113,7 +122,7 @@ def _secrets(old: Mapping[str, Any], new: Mapping[str, Any], verdicts: Mapping[s
         elif name not in after:
             verdict = REMOVED
         else:
-            verdict = verdicts.get(name, UNKNOWN) if is_resealed else UNCHANGED
+            verdict = verdicts.get(name, UNKNOWN if is_resealed else UNCHANGED)
         found.append(Secret(name, verdict))
     return tuple(found)
 

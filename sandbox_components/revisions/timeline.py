@@ -96,21 +96,21 @@ def timeline(history: History, name: str) -> Timeline:
     entries = [entry for entry in history.entries() if entry.result != IN_PROGRESS]
     checkpoints = history.checkpoints(entries)
     count = Count(name)
-    problems = []
+    unread = []
     is_beginning = bool(entries) and _is_beginning(entries[0])
     gap_began_at = None
     for entry, checkpoint in zip(entries, checkpoints, strict=True):
         if checkpoint.problem is not None:
-            problems.append(
-                f"what entry {entry.id} left can't be read ({checkpoint.problem}): "
-                "a revision made there shows in the next one"
-            )
+            unread.append(entry.id)
             gap_began_at = gap_began_at or entry.started_at
             continue
         state = checkpoint.sandboxes.get(name)
         count.take(entry, state, gap_began_at or entry.started_at, is_beginning and not count.was_read)
         gap_began_at = None
-    problems += [f"revision {one.number}: {one.problem}" for one in count.revisions if one.problem is not None]
+    problems = [f"revision {one.number}: {one.problem}" for one in count.revisions if one.problem is not None]
+    if unread:
+        several = f"{unread[0]} and {len(unread) - 1} more" if len(unread) > 1 else unread[0]
+        problems.append(f"without the checkpoint of {several}, a revision made there shows in the next entry")
     revisions = count.revisions
     if count.state is not None and revisions:
         revisions[-1] = replace(revisions[-1], is_current=True)

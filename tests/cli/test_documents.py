@@ -20,6 +20,8 @@ from tests.operations.cluster_side import sandbox_in
 DOCUMENTS = {
     "list": "SandboxList",
     "describe": "Sandbox",
+    "revisions": "RevisionList",
+    "diff": "RevisionDiff",
     "doctor": "Checks",
     "create": "SandboxChange",
     "update": "SandboxChange",
@@ -27,7 +29,7 @@ DOCUMENTS = {
     "pause": "SandboxOperationList",
     "resume": "SandboxOperationList",
 }
-"""Verb → `kind`; the shapes of the first three are pinned in tests/views."""
+"""Verb → `kind`; the shapes of the first ones are pinned in their own tests."""
 CHANGE = {
     "schemaVersion": int,
     "kind": str,

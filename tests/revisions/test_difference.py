@@ -89,7 +89,8 @@ def sealed(secret: str, *names: str) -> dict[str, Any]:
     ("old", "new", "verdicts", "expected", "changed"),
     [
         (sealed("s-1", "A"), sealed("s-1", "A"), {}, [("A", "unchanged")], ()),
-        (sealed("s-1", "A"), sealed("s-1", "A"), {"A": "changed"}, [("A", "unchanged")], ()),
+        (sealed("s-1", "A"), sealed("s-1", "A"), {"A": "changed"}, [("A", "changed")], ("env",)),
+        (sealed("s-1", "A"), sealed("s-1", "A"), {"A": "unknown"}, [("A", "unknown")], ()),
         (spec(), sealed("s-1", "A"), {}, [("A", "added")], ("env",)),
         (sealed("s-1", "A"), spec(), {}, [("A", "removed")], ("env",)),
         (sealed("s-1", "A"), sealed("s-2", "A"), {}, [("A", "unknown")], ("env",)),

@@ -192,9 +192,17 @@ def test_a_change_in_an_unreadable_checkpoint_shows_in_the_next() -> None:
     line = timeline(told, "one")
     assert [one.id for one in line.revisions][1:] == [shown.id]
     assert line.is_whole
-    (problem,) = line.problems
-    assert lost.id in problem
-    assert "it isn't there" in problem
+    assert line.problems == (f"without the checkpoint of {lost.id}, a revision made there shows in the next entry",)
+
+
+def test_many_unreadable_checkpoints_are_told_in_one_line() -> None:
+    told = Told()
+    told.put().entry()
+    first, *_ = [told.entry(problem="it isn't there") for _ in range(5)]
+    told.problems = ["what the reader says"]
+    line = timeline(told, "one")
+    assert line.problems[0] == "what the reader says"
+    assert f"{first.id} and 4 more" in line.problems[1]
 
 
 def test_an_unreadable_last_checkpoint_leaves_the_last_known_current() -> None:
