@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("Look", "Print the agent's log."),
     "revisions": ("Look", "List a sandbox's revisions, or what ran at a time."),
     "diff": ("Look", "Show what differs between two revisions, or from the cluster."),
+    "plan": ("Look", "Show what `pulumi up` would do to sandboxes and disks."),
     "pins": ("Look", "List the sandboxes that a rollback has pinned."),
     "doctor": ("Look", "Check cluster, rights, storage classes, network policy and versions."),
     # Change

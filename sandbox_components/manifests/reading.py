@@ -181,8 +181,8 @@ def _health_check(liveness: object, readiness: object) -> dict[str, Any]:
     if not isinstance(liveness, Mapping) or not isinstance(get, Mapping):
         return {"healthCheck": liveness} if liveness is not None or readiness is None else {"healthCheck": readiness}
     check = {
-        "path": get.get("path"),
-        "port": get.get("port"),
+        "type": "http",
+        "http": {"path": get.get("path"), "port": get.get("port")},
         "intervalSeconds": liveness.get("periodSeconds"),
         "initialDelaySeconds": liveness.get("initialDelaySeconds"),
         "timeoutSeconds": liveness.get("timeoutSeconds"),

@@ -102,7 +102,7 @@ class Plan:
         return next((step for step in self.steps if _is_component(step.urn, name)), None)
 
     def owners(self) -> dict[str, str]:
-        """Return by URN the component's URN of the sandbox that a resource belongs to; what belongs to none is absent."""
+        """Return by URN the component of the sandbox that a resource belongs to; what belongs to none is absent."""
         parents = {step.urn: step.parent for step in self.steps}
         found: dict[str, str] = {}
         for step in self.steps:
@@ -112,7 +112,7 @@ class Plan:
                     found[step.urn] = urn
                     break
                 seen.add(urn)
-                urn = parents.get(urn, "")
+                urn = parents.get(urn) or ("" if urn in parents else _by_name(urn))
         return found
 
     def needed_for(self, own: Iterable[Step]) -> tuple[Step, ...]:
@@ -138,6 +138,12 @@ class Plan:
 def _token(urn: str) -> str:
     parts = urn.split("::")
     return parts[2].rsplit("$", 1)[-1] if len(parts) >= 4 else ""
+
+
+def _by_name(urn: str) -> str:
+    """Return the sandbox that a resource below it is named after, where the preview broke off before that resource."""
+    stack, _, rest = urn.rpartition(f"{COMPONENT}$")
+    return f"{stack}{COMPONENT}::{rest.split('::')[-1]}" if stack else ""
 
 
 def _is_component(urn: str, name: str) -> bool:

@@ -37,7 +37,7 @@ def groups_of(found: Reading) -> dict[str, Any]:
     check = words["healthCheck"]
     if check is not None:
         usual = {"intervalSeconds": 10, "initialDelaySeconds": 30, "timeoutSeconds": 5, "failureThreshold": 3}
-        groups["healthCheck"] = {"type": "http", "http": {"path": check["path"], "port": check["port"]}}
+        groups["healthCheck"] = {"type": check["type"], "http": check["http"]}
         groups["healthCheck"] |= {key: check[key] for key, value in usual.items() if check[key] != value}
     if words["ports"]:
         groups["ports"] = []
