@@ -26,6 +26,8 @@ MERGE_PATCH = "application/merge-patch+json"
 _PAGE = 500
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
+_WATCH_SECONDS = 60
+"""How long a watch lasts. One that says nothing for longer is a dead connection, and is noticed by that."""
 
 
 class Cluster:
@@ -51,9 +53,9 @@ class Cluster:
         params = client_adapter.ConnectionParams(timeout=self.timeout, transport=transport, proxy=connection.proxy)
         try:
             self._http = client_adapter.Client(connection.config, params)
-        except (ConfigError, OSError, ValueError) as error:
+        except (ConfigError, OSError, ValueError, httpx2.InvalidURL) as error:
             raise InvalidInput(
-                connection.source, f"the kubeconfig's certificates or credentials can't be used: {error}"
+                connection.source, f"the kubeconfig's server, certificates or credentials can't be used: {error}"
             ) from error
         self._ahead: float = 0.0
 
@@ -126,7 +128,7 @@ class Cluster:
         return self._decoded("POST", path, params={"fieldManager": FIELD_MANAGER}, body=body)
 
     def watch(
-        self, path: str, resource_version: str, params: Mapping[str, Any] | None = None, *, seconds: int = 300
+        self, path: str, resource_version: str, params: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[str, Json]]:
         """Yield changes (`ADDED`, `MODIFIED`, `DELETED`, object) until the server ends the watch.
 
@@ -136,11 +138,11 @@ class Cluster:
         wanted = {
             "watch": "true",
             "resourceVersion": resource_version,
-            "timeoutSeconds": str(seconds),
+            "timeoutSeconds": str(_WATCH_SECONDS),
             **(params or {}),
         }
         request = answers.Request.of("GET", path, watch=True)
-        with self.stream(path, wanted, request=request) as response:
+        with self.stream(path, wanted, request=request, read_seconds=_WATCH_SECONDS + _READ_SECONDS) as response:
             try:
                 for line in response.iter_lines():
                     if not line:
@@ -156,15 +158,30 @@ class Cluster:
 
     @contextmanager
     def stream(
-        self, path: str, params: Mapping[str, Any] | None = None, *, request: answers.Request | None = None
+        self,
+        path: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        request: answers.Request | None = None,
+        read_seconds: float | None = _READ_SECONDS,
     ) -> Iterator[httpx2.Response]:
-        """Open an answer that goes on for as long as the server sends (a watch, a followed log)."""
-        timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)
+        """Open an answer that is read piece by piece (a watch, a log).
+
+        Args:
+            path: of the object or list.
+            params: the query.
+            request: what a refusal calls it; by default what the path says.
+            read_seconds: how long the server may be silent; None is for ever, as for a log that is followed.
+        """
+        timeout = httpx2.Timeout(read_seconds, connect=_CONNECT_SECONDS)
         built = self._http.build_request("GET", path, params=dict(params or {}), timeout=timeout)
         response = self._sent(built, stream=True)
         try:
             if response.status_code >= 400:
-                body = response.read()
+                try:
+                    body = response.read()
+                except httpx2.HTTPError as error:
+                    raise self._unreachable(error) from error
                 raise self._fault(response.status_code, body, request or answers.Request.of("GET", path))
             yield response
         finally:
@@ -204,7 +221,8 @@ class Cluster:
             return self._http.send(request, stream=stream)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
-        except (ConfigError, KeyError, OSError) as error:  # an exec plugin that isn't there, fails or says nothing
+        except (ConfigError, LookupError, TypeError, ValueError, OSError) as error:
+            # An exec plugin that isn't there, fails, says nothing or something else than a token.
             raise AccessDenied(
                 f"no credentials for {self.connection.server}: {error}",
                 suggestions=["kubectl auth whoami", "check the user's exec plugin in the kubeconfig"],

@@ -19,6 +19,7 @@ from lightkube.core.exceptions import ConfigError
 
 from sandbox_components.errors import InvalidInput, Unreachable
 
+_IN_CONFIG = "kubernetes:kubeconfig"
 _FILE_KEYS = {
     "clusters": ("cluster", ("certificate-authority",)),
     "users": ("user", ("client-certificate", "client-key", "tokenFile")),
@@ -59,13 +60,15 @@ def load(kubeconfig: str | None = None, context: str | None = None) -> Connectio
     """Choose the cluster: the file of `kubeconfig`, else KUBECONFIG, else ~/.kube/config, else in-cluster.
 
     Args:
-        kubeconfig: path of a kubeconfig file; must exist when given.
+        kubeconfig: path of a kubeconfig file, which must exist; or, as stack config may hold it, its text.
         context: name of the context; the file's current one when not given.
 
     Raises:
         Unreachable: no kubeconfig was found.
         InvalidInput: a kubeconfig can't be read, or has no such context.
     """
+    if kubeconfig and ("\n" in kubeconfig or kubeconfig.lstrip().startswith("{")):
+        return _choose([_document(kubeconfig, _IN_CONFIG, Path.cwd())], _IN_CONFIG, context)
     if kubeconfig:
         paths, source = [Path(kubeconfig).expanduser()], kubeconfig
         if not paths[0].is_file():
@@ -85,9 +88,13 @@ def load(kubeconfig: str | None = None, context: str | None = None) -> Connectio
         if not home.is_file():
             return _in_cluster()
         paths, source = [home], "~/.kube/config"
-    merged = _merge(paths)
+    return _choose([_read(path) for path in paths], source, context)
+
+
+def _choose(documents: list[dict[str, Any]], source: str, context: str | None) -> Connection:
+    merged = _merge(documents)
     try:
-        single = KubeConfig.from_dict(merged, fname=paths[0]).get(context or merged.get("current-context"))
+        single = KubeConfig.from_dict(merged).get(context or merged.get("current-context"))
     except ConfigError as error:
         known = sorted(str(entry.get("name")) for entry in merged.get("contexts") or [])
         raise InvalidInput(
@@ -118,41 +125,62 @@ def _in_cluster() -> Connection:
     return Connection(single, "the pod's service account")
 
 
-def _merge(paths: list[Path]) -> dict[str, Any]:
-    """Join several kubeconfig files as kubectl does: the first file to name something wins."""
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(str(path), f"can't be read as a kubeconfig: {error}") from error
+    return _document(text, str(path), path.resolve().parent)
+
+
+def _document(text: str, source: str, folder: Path) -> dict[str, Any]:
+    """Read one kubeconfig; no error shows what is in it, for it holds credentials.
+
+    Args:
+        text: YAML or JSON.
+        source: what errors call it.
+        folder: that its file names are relative to.
+    """
     import yaml
 
-    merged: dict[str, Any] = {}
-    for path in paths:
-        try:
-            document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            problem = " ".join(str(error).split())
-            raise InvalidInput(str(path), f"can't be read as a kubeconfig: {problem}") from error
-        if document is None:
-            continue
-        if not isinstance(document, dict):
-            raise InvalidInput(str(path), "is not a kubeconfig: it holds no mapping")
+    try:
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        raise InvalidInput(source, f"can't be read as a kubeconfig: it is not YAML{where}") from None
+    if not isinstance(document, dict | None):
+        raise InvalidInput(source, "is not a kubeconfig: it holds no mapping")
+    document = document or {}
+    for key in ("clusters", "users", "contexts"):
+        entries = document.get(key) or []
+        if not isinstance(entries, list) or not all(isinstance(e, dict) and "name" in e for e in entries):
+            raise InvalidInput(source, f'is not a kubeconfig: "{key}" is no list of named entries')
+        _make_absolute(entries, key, folder)
+        document[key] = entries
+    return document
+
+
+def _merge(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join several kubeconfigs as kubectl does: the first to name something wins."""
+    merged: dict[str, Any] = {"clusters": [], "users": [], "contexts": []}
+    for document in documents:
         for key in ("clusters", "users", "contexts"):
-            known = {entry["name"] for entry in merged.setdefault(key, [])}
-            entries = document.get(key) or []
-            if not isinstance(entries, list) or not all(isinstance(e, dict) and "name" in e for e in entries):
-                raise InvalidInput(str(path), f'is not a kubeconfig: "{key}" is no list of named entries')
-            _make_absolute(entries, key, path)
-            merged[key] += [entry for entry in entries if entry["name"] not in known]
+            known = {entry["name"] for entry in merged[key]}
+            merged[key] += [entry for entry in document[key] if entry["name"] not in known]
         if document.get("current-context") and not merged.get("current-context"):
             merged["current-context"] = document["current-context"]
     return merged
 
 
-def _make_absolute(entries: list[dict[str, Any]], key: str, path: Path) -> None:
+def _make_absolute(entries: list[dict[str, Any]], key: str, folder: Path) -> None:
     """Turn file names, which are relative to their own kubeconfig, into absolute ones before files are joined."""
     inner, fields = _FILE_KEYS.get(key, ("", ()))
     for entry in entries:
         settings = entry.get(inner)
         for field in fields:
             if isinstance(settings, dict) and settings.get(field):
-                settings[field] = str(path.resolve().parent / settings[field])
+                settings[field] = str(folder / settings[field])
 
 
 def _with_user(single: SingleConfig) -> SingleConfig:

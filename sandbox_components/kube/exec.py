@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from httpx2 import HTTPError, Timeout
 from lightkube.config import client_adapter
+from lightkube.core.exceptions import ConfigError
 
-from sandbox_components.errors import SandboxError, TimedOut, Unreachable
+from sandbox_components.errors import AccessDenied, SandboxError, TimedOut, Unreachable
 from sandbox_components.kube import answers, paths
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.exits import runtime_cause
@@ -143,6 +144,8 @@ class _Session:
                 yield socket
         except WebSocketUpgradeError as error:
             raise await self._refusal(error.response) from error
+        except ConfigError as error:
+            raise AccessDenied(f"no credentials for {connection.server}: {error}") from error
         except (HTTPError, HTTPXWSException) as error:
             raise Unreachable(
                 f"the connection to {connection.server} for exec failed: {error or type(error).__name__}"

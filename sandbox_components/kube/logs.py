@@ -15,6 +15,9 @@ from sandbox_components.kube.objects import moment
 from sandbox_components.spec.naming import CONTAINER
 
 _STAMP_BYTES = 64
+_STAMP_SECONDS = 5.0
+"""A kubelet that hangs must not keep `describe` and `pause` from what they are about."""
+_READ_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ def read(cluster: Cluster, namespace: str, pod: str, request: LogRequest) -> Ite
     Raises:
         Refused: there is no such log, as of a container that never ran.
     """
-    with cluster.stream(paths.pod_log(namespace, pod), request.params()) as response:
+    silence = None if request.follow else _READ_SECONDS
+    with cluster.stream(paths.pod_log(namespace, pod), request.params(), read_seconds=silence) as response:
         try:
             yield from response.iter_raw()
         except httpx2.HTTPError as error:
@@ -61,7 +65,7 @@ def last_line_at(cluster: Cluster, namespace: str, pod: str) -> datetime | None:
     """Return when the agent last wrote a line, None when it hasn't or nobody can tell."""
     params = {"container": CONTAINER, "tailLines": "1", "timestamps": "true", "limitBytes": str(_STAMP_BYTES)}
     try:
-        with cluster.stream(paths.pod_log(namespace, pod), params) as response:
+        with cluster.stream(paths.pod_log(namespace, pod), params, read_seconds=_STAMP_SECONDS) as response:
             start = response.read()
     except (SandboxError, httpx2.HTTPError):
         return None

@@ -4,16 +4,17 @@ import httpx2
 import pytest
 from lightkube.config.kubeconfig import KubeConfig
 from lightkube.config.models import Cluster as ClusterModel
-from lightkube.config.models import User
+from lightkube.config.models import User, UserExec
 
-from sandbox_components.errors import Unreachable
+from sandbox_components.errors import AccessDenied, InvalidInput, Unreachable
+from sandbox_components.kube import logs
 from sandbox_components.kube.answers import Gone
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.config import Connection
 
 
-def cluster(handle: object) -> Cluster:
-    config = KubeConfig.from_one(cluster=ClusterModel(server="https://api.example"), user=User(token="t")).get()
+def cluster(handle: object, *, server: str = "https://api.example", user: User | None = None) -> Cluster:
+    config = KubeConfig.from_one(cluster=ClusterModel(server=server), user=user or User(token="t")).get()
     assert config is not None
     return Cluster(Connection(config, "a test"), transport=httpx2.MockTransport(handle))  # type: ignore[arg-type]
 
@@ -60,3 +61,38 @@ def test_a_watch_yields_changes_and_ends_with_the_servers_error() -> None:
     assert next(changes) == ("ADDED", {"n": 1})
     with pytest.raises(Gone, match="too old"):
         next(changes)
+
+
+def test_a_server_that_is_no_url_is_wrong_input() -> None:
+    with pytest.raises(InvalidInput, match="a test: the kubeconfig's server"):
+        cluster(lambda request: httpx2.Response(200, json={}), server="https://[::1")
+
+
+@pytest.mark.parametrize(
+    "says", ["", "not JSON", "null", '{"status": null}', '{"status": {"clientCertificateData": "x"}}']
+)
+def test_an_exec_plugin_that_gives_no_token_gives_no_access(says: str) -> None:
+    plugin = UserExec(apiVersion="client.authentication.k8s.io/v1beta1", command="printf", args=["%s", says])
+    with pytest.raises(AccessDenied, match=r"no credentials for https://api\.example"):
+        cluster(lambda request: httpx2.Response(200, json={}), user=User(exec=plugin)).get("/version")
+
+
+def test_only_a_followed_log_may_be_silent_for_ever() -> None:
+    patience: dict[str, float | None] = {}
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        patience[str(request.url.params.get("what", request.url.path))] = request.extensions["timeout"]["read"]
+        return httpx2.Response(200, content=iter([b""]))
+
+    connected = cluster(handle)
+    list(connected.watch("/api/v1/pods", "1", {"what": "watch"}))
+    for request in (logs.LogRequest(container="whole"), logs.LogRequest(follow=True, container="followed")):
+        list(logs.read(connected, "agents", request.container, request))
+    logs.last_line_at(connected, "agents", "stamp")
+    log = "/api/v1/namespaces/agents/pods/{}/log"
+    assert patience == {
+        "watch": 90.0,
+        log.format("whole"): 30.0,
+        log.format("followed"): None,
+        log.format("stamp"): 5.0,
+    }

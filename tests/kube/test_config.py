@@ -90,3 +90,22 @@ def test_a_v1_exec_plugin_is_run_with_what_it_asks_for(tmp_path: Path) -> None:
 def test_a_proxy_of_the_cluster_is_used(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "a", "a", cluster={"proxy-url": "http://proxy.example:3128"})
     assert config.load(str(path)).proxy == "http://proxy.example:3128"
+
+
+def test_the_text_of_a_kubeconfig_is_one_too(tmp_path: Path) -> None:
+    """As the Kubernetes provider takes it from `kubernetes:kubeconfig`."""
+    text = kubeconfig(tmp_path / "a", "a").read_text()
+    assert config.load(text).server == "https://a.example"
+    assert config.load(f"# as YAML\n{text}").source == "kubernetes:kubeconfig"
+
+
+@pytest.mark.parametrize(
+    "text", ["{token: s3cr3t: x", "users:\n  - token: 's3cr3t\n", '{"users": {"token": "s3cr3t"}}']
+)
+def test_no_error_shows_what_is_in_a_kubeconfig(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    for door in (str(path), text):
+        with pytest.raises(InvalidInput) as caught:
+            config.load(door)
+        assert "s3cr3t" not in str(caught.value)
