@@ -71,7 +71,7 @@ TOOLS = (
         (f"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{PULUMI}",),
         minutes=5,
         version_command=("version",),
-        least=(3, 181),
+        least=(3, 256),
         below=(4,),
     ),
     Tool("etcd", "etcd", "go.etcd.io/etcd/server/v3", minutes=1, least=(3, 5), below=(3, 7)),

@@ -22,15 +22,13 @@ ENFORCERS = {
     "ovnkube": "OVN-Kubernetes",
     "romana": "Romana",
     "azure-npm": "Azure NPM",
-    "netd": "GKE Dataplane",
     "anetd": "GKE Dataplane V2",
     "aws-network-policy-agent": "AWS network policy agent",
-    "aws-eks-nodeagent": "AWS network policy agent",
-    "network-policy-agent": "network policy agent",
     "kube-network-policies": "kube-network-policies",
 }
 """Words in names and images of daemon sets -> what enforces NetworkPolicy there."""
-
+SWITCHED_OFF = {"--enable-network-policy=false", "--run-firewall=false"}
+"""Arguments with which such an agent runs but enforces nothing: the AWS one is in every EKS node's pod like that."""
 
 ENFORCER_ANNOTATION = PREFIX + "network-policy"
 """On the namespace kube-system: whoever runs the cluster says what enforces NetworkPolicy there."""
@@ -151,8 +149,10 @@ def policy_enforcers(cluster: Cluster) -> list[str] | None:
     for entry in sets:
         if not dig(entry, "status", "numberReady"):
             continue
-        images = [text(c, "image") for c in items(entry, "spec", "template", "spec", "containers")]
-        words = " ".join([name_of(entry), *images]).lower()
+        containers = items(entry, "spec", "template", "spec", "containers")
+        idle = [c for c in containers if SWITCHED_OFF & {*(c.get("args") or []), *(c.get("command") or [])}]
+        images = [text(c, "image") for c in containers if c not in idle]
+        words = " ".join(images if idle else [name_of(entry), *images]).lower()
         found |= {shown for word, shown in ENFORCERS.items() if word in words}
     try:
         nodes = cluster.list_all("/api/v1/nodes")

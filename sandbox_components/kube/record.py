@@ -6,7 +6,7 @@ It only explains. Whether a sandbox is paused is read from the live replicas, so
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,10 +34,6 @@ class Record:
     last_activity_at: datetime | None = None
     restart_count: int = 0
     last_error: str | None = None
-
-    def with_exit(self, exit_status: ExitStatus) -> Record:
-        """Return the record with how the agent ended, which is known only after it was told to stop."""
-        return replace(self, exit_status=exit_status)
 
     def dump(self) -> str:
         """Return the annotation's value: JSON without what isn't known."""

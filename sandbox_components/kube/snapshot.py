@@ -124,21 +124,14 @@ def list_statefulsets(cluster: Cluster, namespace: str | None) -> list[Json]:
     return cluster.list_all(paths.statefulsets(namespace), {"labelSelector": SANDBOX_LABEL})
 
 
-def read_one(cluster: Cluster, namespace: str, name: str, *, with_events: bool = True) -> SandboxSnapshot:
-    """Read one sandbox.
+def read_around(cluster: Cluster, statefulset: Json, *, with_events: bool = True) -> SandboxSnapshot:
+    """Read what belongs to a StatefulSet that was read already.
 
     Args:
         cluster: where.
-        namespace: in which namespace.
-        name: the sandbox.
+        statefulset: the sandbox's.
         with_events: also read events and the Service, which take more requests.
     """
-    statefulset = read_statefulset(cluster, namespace, name)
-    return read_around(cluster, statefulset, with_events=with_events)
-
-
-def read_around(cluster: Cluster, statefulset: Json, *, with_events: bool = True) -> SandboxSnapshot:
-    """Read what belongs to a StatefulSet that was read already."""
     namespace, name = text(statefulset, "metadata", "namespace"), name_of(statefulset)
     pod = cluster.find(paths.pods(namespace, pod_name(name)))
     wanted = claim_of(dig(statefulset, "spec", "template", "spec") or {})

@@ -6,7 +6,7 @@ from sandbox_components.kube import logs
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.objects import name_of
 from sandbox_components.kube.observation import Observation
-from sandbox_components.kube.snapshot import read_one
+from sandbox_components.kube.snapshot import read_around, read_statefulset
 from sandbox_components.kube.state import observe
 
 
@@ -16,7 +16,7 @@ def describe(cluster: Cluster, namespace: str, name: str) -> Observation:
     Raises:
         NotFound: with the names that are like it.
     """
-    snapshot = read_one(cluster, namespace, name)
+    snapshot = read_around(cluster, read_statefulset(cluster, namespace, name))
     last_log_at = None
     if snapshot.pod is not None:
         last_log_at = logs.last_line_at(cluster, namespace, name_of(snapshot.pod))

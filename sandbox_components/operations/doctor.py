@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from sandbox_components.kube.client import Cluster
 
 _OLDEST_SERVER = (1, 30)
 """Since 1.30 exec goes over a websocket that can close stdin."""
+_OLDEST_PULUMI = (3, 256)
+"""Since 3.256 `preview` and `up` take `--ignore-protect`, which `sandbox delete` stands on."""
 _POLICY_TEST = (
     "apply a NetworkPolicy without rules to a pod and see whether it still reaches another; once you know that it is "
     f"enforced, say so: kubectl annotate namespace kube-system {inspection.ENFORCER_ANNOTATION}=NAME"
@@ -85,19 +88,25 @@ def _pulumi() -> Check:
     except (OSError, subprocess.SubprocessError) as error:
         return Check("pulumi CLI", Verdict.FAILED, f"{found} does not run: {error}", "install it anew")
     version = done.stdout.strip()
-    if not version.startswith("v3."):
-        return Check("pulumi CLI", Verdict.WARNING, f"{version} at {found}", "tested with v3")
+    numbers = _numbers(version)
+    if numbers is None or numbers < _OLDEST_PULUMI or numbers[0] != _OLDEST_PULUMI[0]:
+        step = f"use v{_OLDEST_PULUMI[0]}.{_OLDEST_PULUMI[1]} or a newer v{_OLDEST_PULUMI[0]}"
+        return Check("pulumi CLI", Verdict.WARNING, f"{version} at {found}", step)
     return Check("pulumi CLI", Verdict.OK, version)
+
+
+def _numbers(version: str) -> tuple[int, int] | None:
+    """Return the first two numbers of a version such as `v1.34.4`; None if it is none."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _server(cluster: Cluster, version: str) -> Check:
     detail = f"{version} at {cluster.connection.server} as {cluster.who}"
-    numbers = version.removeprefix("v").split(".")
-    try:
-        is_old = (int(numbers[0]), int(numbers[1])) < _OLDEST_SERVER
-    except (IndexError, ValueError):
+    numbers = _numbers(version)
+    if numbers is None:
         return Check("cluster", Verdict.WARNING, f"{detail}: a version that can't be read")
-    if is_old:
+    if numbers < _OLDEST_SERVER:
         return Check("cluster", Verdict.WARNING, detail, "exec -i can't close stdin before Kubernetes 1.30")
     return Check("cluster", Verdict.OK, detail)
 

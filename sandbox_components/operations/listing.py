@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator
 
-from sandbox_components.errors import NotFound
 from sandbox_components.kube import paths
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.objects import text
 from sandbox_components.kube.observation import Observation
-from sandbox_components.kube.snapshot import read_many, read_one
+from sandbox_components.kube.snapshot import SandboxSnapshot, read_around, read_many
 from sandbox_components.kube.state import observe
-from sandbox_components.kube.watching import Feed, Source
+from sandbox_components.kube.watching import Feed, Source, outlast
 from sandbox_components.spec.naming import SANDBOX_LABEL
 
 
@@ -22,7 +23,10 @@ def list_sandboxes(cluster: Cluster, namespace: str | None) -> list[Observation]
 
 
 def watch_sandboxes(cluster: Cluster, namespace: str | None) -> Iterator[Observation]:
-    """Yield every sandbox once, and then each one again whenever what a list shows of it changes; never ends."""
+    """Yield every sandbox once, and then each one again whenever what a list shows of it changes.
+
+    Never ends: a cluster that is away for a while is waited for.
+    """
     selector = {"labelSelector": SANDBOX_LABEL}
     sources = [
         Source("statefulsets", paths.statefulsets(namespace), selector, skip_old=True),
@@ -37,15 +41,20 @@ def watch_sandboxes(cluster: Cluster, namespace: str | None) -> Iterator[Observa
             change = feed.next(3600)
             for obj in change.objects if change else ():
                 key = text(obj, "metadata", "namespace"), text(obj, "metadata", "labels", SANDBOX_LABEL)
-                try:
-                    snapshot = read_one(cluster, *key, with_events=False)
-                except NotFound:
+                snapshot = outlast(functools.partial(_read, cluster, *key), math.inf)
+                if snapshot is None:
                     shown.pop(key, None)
                     continue
                 observation = observe(snapshot, cluster.now())
                 if shown.get(key) != _face(observation):
                     shown[key] = _face(observation)
                     yield observation
+
+
+def _read(cluster: Cluster, namespace: str, name: str) -> SandboxSnapshot | None:
+    """Read a sandbox of whatever stack, None when it is gone; a list shows all that are in the namespace."""
+    statefulset = cluster.find(paths.statefulsets(namespace, name))
+    return None if statefulset is None else read_around(cluster, statefulset, with_events=False)
 
 
 def _face(observation: Observation) -> object:

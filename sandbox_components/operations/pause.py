@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from sandbox_components.errors import SandboxError
 from sandbox_components.kube import logs, scaling
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.exits import exit_status
@@ -81,7 +82,10 @@ def pause(
     elif leaving:
         last = wait_gone(cluster, namespace, leaving, timeout=timeout, begin=scale, report=report)
         for name, pod in last.items():
-            _note_exit(cluster, namespace, name, pod, notes.get(name))
+            try:
+                _note_exit(cluster, namespace, name, pod, notes.get(name))
+            except SandboxError as error:  # the sandbox is paused all the same: the note only explains
+                report(name, f"how it ended could not be noted: {error.message}")
     done = "paused" if wait else "pausing"
     return [_result(n, p, "already paused" if p.is_paused else done) for n, p in plans.items()]
 

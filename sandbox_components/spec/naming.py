@@ -18,7 +18,6 @@ STACK_ANNOTATION = PREFIX + "stack"
 SPEC_ANNOTATION = PREFIX + "spec"
 PAUSE_ANNOTATION = PREFIX + "pause"
 """Written by `sandbox pause` under its own field manager: JSON of who, when, why and what was last seen."""
-MOUNT_PATH_ANNOTATION = PREFIX + "mount-path"
 
 FIELD_MANAGER = "sandbox-components"
 """Field manager of the command. A name that begins with `kubectl` or `pulumi-` would be absorbed by the provider."""

@@ -19,12 +19,16 @@ def sandbox_view(observation: Observation, *, with_events: bool = True) -> dict[
 
 def list_view(observations: Iterable[Observation]) -> dict[str, Any]:
     """Return several sandboxes as `kind: SandboxList`, without events and last activity, which take a request each."""
-    found = []
-    for observation in observations:
-        body = _body(observation)
-        del body["lastActivityAt"]
-        found.append(body)
-    return envelope("SandboxList", {"items": found})
+    return envelope("SandboxList", {"items": [_row(observation) for observation in observations]})
+
+
+def row_view(observation: Observation) -> dict[str, Any]:
+    """Return one sandbox as an item of a list that is watched: `kind: Sandbox`, with what the list has of it."""
+    return envelope("Sandbox", _row(observation))
+
+
+def _row(observation: Observation) -> dict[str, Any]:
+    return {key: value for key, value in _body(observation).items() if key != "lastActivityAt"}
 
 
 def _body(seen: Observation) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
 import pytest
 import yaml
 
 from sandbox_components.kube import paths
 from tests.cli.cluster_side import command_on
-from tests.cli.in_process import Command
+from tests.cli.in_process import Answer, Command
 from tests.kube.api import FakeApi
 from tests.kube.objects import NAME, NAMESPACE, claim, condition, pod, running, storage_class, waiting
 from tests.operations.cluster_side import POD, SET, api_pod, sandbox_in
@@ -263,31 +265,86 @@ def test_doctor_is_content_with_a_good_cluster(api: FakeApi, sandbox: Command) -
     assert "network policy: Cilium runs" in answer.out
 
 
+@pytest.mark.parametrize(("argument", "enforces"), [("true", True), ("false", False)])
+def test_doctor_knows_an_agent_that_is_switched_off(
+    argument: str, enforces: bool, api: FakeApi, sandbox: Command
+) -> None:
+    """As Amazon's is in every node's pod, until somebody switches it on."""
+    agent = {"image": "amazon/aws-network-policy-agent:v1.2", "args": [f"--enable-network-policy={argument}"]}
+    pod_spec = {"containers": [{"image": "amazon-k8s-cni:v1"}, agent]}
+    api.put(
+        {
+            "metadata": {"name": "aws-node", "namespace": "kube-system"},
+            "spec": {"template": {"spec": pod_spec}},
+            "status": {"numberReady": 1},
+        },
+        "/apis/apps/v1/namespaces/kube-system/daemonsets",
+    )
+    assert ("AWS network policy agent runs" in sandbox("doctor").out) is enforces
+
+
+@pytest.mark.parametrize(("version", "verdict"), [("v3.256.0", "ok"), ("v3.255.2", "warning"), ("v4.0.0", "warning")])
+def test_doctor_knows_which_pulumi_is_too_old(
+    version: str, verdict: str, api: FakeApi, sandbox: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "pulumi"
+    program.write_text(f"#!/bin/sh\necho {version}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    checks = json.loads(sandbox("doctor", "-o", "json").out)["checks"]
+    assert {check["name"]: check["verdict"] for check in checks}["pulumi CLI"] == verdict
+
+
 def test_doctor_believes_who_runs_the_cluster(api: FakeApi, sandbox: Command) -> None:
     annotations = {"sandbox-components/network-policy": "kube-router"}
     api.put({"metadata": {"name": "kube-system", "annotations": annotations}}, paths.NAMESPACES)
     assert "network policy: kube-router runs" in sandbox("doctor").out
 
 
-def test_watching_prints_a_row_for_each_change(api: FakeApi, sandbox: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    sandbox_in(api)
+def watched(sandbox: Command, monkeypatch: pytest.MonkeyPatch, steps: list[Callable[[], None]], *words: str) -> Answer:
+    """What `sandbox list -w` prints while `steps` happen, one before each change that it waits for."""
     from sandbox_components.kube.watching import Feed
 
-    changes = iter([api_pod(pod(waiting("ErrImagePull", "not found"), ready=False)), None])
-    original = Feed.next
+    left, original = iter(steps), Feed.next
 
     def stepping(self: Feed, timeout_seconds: float) -> object:
-        step = next(changes)
+        step = next(left, None)
         if step is None:
             raise KeyboardInterrupt
-        api.put(step)
+        step()
         return original(self, 5)
 
     monkeypatch.setattr(Feed, "next", stepping)
-    answer = sandbox("list", "-w", "-o", "json")
+    return sandbox("list", "-w", "-o", "json", *words)
+
+
+def test_watching_prints_a_row_for_each_change(api: FakeApi, sandbox: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox_in(api)
+    sick = api_pod(pod(waiting("ErrImagePull", "not found"), ready=False))
+    answer = watched(sandbox, monkeypatch, [lambda: api.put(sick) and None])
     assert answer.code == 130
-    states = [json.loads(line)["state"] for line in answer.out.splitlines()]
-    assert states == ["Running", "Error"]
+    rows = [json.loads(line) for line in answer.out.splitlines()]
+    assert [row["state"] for row in rows] == ["Running", "Error"]
+    assert not any("lastActivityAt" in row for row in rows)
+
+
+def test_watching_outlasts_a_cluster_that_is_away_and_minds_no_stack(
+    api: FakeApi, sandbox: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_in(api)
+    monkeypatch.setattr("sandbox_components.kube.watching._RETRY_SECONDS", 0.01)
+    original, away = api.handle_request, iter([True, True])
+
+    def unsteady(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == SET and next(away, False):
+            raise httpx2.ConnectError("refused")
+        return original(request)
+
+    api.handle_request = unsteady  # type: ignore[method-assign]
+    sick = api_pod(pod(waiting("ErrImagePull", "not found"), ready=False))
+    answer = watched(sandbox, monkeypatch, [lambda: api.put(sick) and None], "--stack", "another")
+    assert answer.code == 130
+    assert [json.loads(line)["state"] for line in answer.out.splitlines()] == ["Running", "Error"]
 
 
 def test_a_claim_without_class_is_explained(api: FakeApi, sandbox: Command) -> None:

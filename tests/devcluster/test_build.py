@@ -145,8 +145,8 @@ def test_our_own_folder_on_path_is_no_ready_made_program(world: Path, monkeypatc
         ("kubelet", "Kubernetes v1.33.9", False),
         ("etcd", "etcd Version: 3.6.6\nGit SHA: 1", True),
         ("etcd", "etcd Version: 3.4.30", False),
-        ("pulumi", "v3.181.0", True),
-        ("pulumi", "v3.180.0", False),
+        ("pulumi", "v3.256.0", True),
+        ("pulumi", "v3.255.0", False),
         ("pulumi", "no version", False),
     ],
 )

@@ -43,6 +43,21 @@ def test_the_note_tells_how_the_agent_ended() -> None:
     assert note(api)["exitStatus"] == {"code": 143, "signal": "SIGTERM"}
 
 
+def test_a_pause_that_cannot_note_how_the_agent_ended_is_a_pause() -> None:
+    api = sandbox_in(FakeApi())
+    inner, told = api.on_scale, []
+
+    def controller(name: str, replicas: int) -> None:
+        inner(name, replicas)
+        api.refused[f"PATCH {SET}"] = (503, "away")
+
+    api.on_scale = controller
+    with api.cluster() as cluster:
+        results = pause(cluster, NAMESPACE, [NAME], timeout=SOON, report=lambda _, line: told.append(line))
+    assert [r.outcome for r in results] == ["paused"]
+    assert "how it ended could not be noted" in told[-1]
+
+
 def test_pausing_twice_changes_nothing_the_second_time() -> None:
     api = sandbox_in(FakeApi(), replicas=0)
     with api.cluster() as cluster:

@@ -7,7 +7,7 @@ from typing import Any
 from sandbox_components.kube.state import observe
 from sandbox_components.operations.doctor import Check, Verdict
 from sandbox_components.views.doctor import checks_view
-from sandbox_components.views.sandbox import list_view, sandbox_view
+from sandbox_components.views.sandbox import list_view, row_view, sandbox_view
 from sandbox_components.views.wire import camel
 from tests.kube.objects import DIGEST, NOW, event, pod, running, snapshot, statefulset, terminated
 
@@ -114,6 +114,7 @@ def test_a_list_leaves_out_what_takes_a_request_each() -> None:
     view = list_view([FULL, EMPTY])
     assert (view["schemaVersion"], view["kind"], len(view["items"])) == (1, "SandboxList", 2)
     assert set(SANDBOX) - set(view["items"][0]) == {"schemaVersion", "kind", "events", "lastActivityAt"}
+    assert row_view(FULL) == {"schemaVersion": 1, "kind": "Sandbox", **view["items"][0]}
 
 
 def test_the_shape_of_the_doctors_checks_is_pinned() -> None:

@@ -59,7 +59,7 @@ def command(target: Target, all_namespaces: bool, watch: bool, no_headers: bool,
 
 def _watch(cluster: Cluster, namespace: str | None, output: str, no_headers: bool) -> None:
     from sandbox_components.operations.listing import watch_sandboxes
-    from sandbox_components.views.sandbox import sandbox_view
+    from sandbox_components.views.sandbox import row_view
 
     if output == "yaml":
         raise InvalidInput("--output", "yaml can't be watched; use json, which prints one line for each change")
@@ -69,7 +69,7 @@ def _watch(cluster: Cluster, namespace: str | None, output: str, no_headers: boo
         print_row(heads, widths)
     for seen in watch_sandboxes(cluster, namespace):
         if output == "json":
-            click.echo(json.dumps(sandbox_view(seen, with_events=False), ensure_ascii=False))
+            click.echo(json.dumps(row_view(seen), ensure_ascii=False))
         elif output == "name":
             click.echo(_name(seen, namespace))
         else:
