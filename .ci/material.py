@@ -8,6 +8,7 @@ from devcluster.errors import ClusterError
 try:
     machine.require()
     debian.install_debian_packages()
+    debian.install_debian_packages(one.name for one in debian.TEST_PACKAGES)
     images.ensure_registry_storage(build.ensure())
 except ClusterError as error:
     sys.exit(f"error: {error}")

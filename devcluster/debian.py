@@ -71,6 +71,11 @@ PACKAGES = (
     Package("ca-certificates", files=(("/etc/ssl/certs/ca-certificates.crt",),)),
 )
 
+POSTGRES_SERVERS = tuple(f"/usr/lib/postgresql/{version}/bin/postgres" for version in range(13, 21))
+
+TEST_PACKAGES = (Package("postgresql", files=(POSTGRES_SERVERS,), services=("postgresql.service",)),)
+"""What no cluster needs, but tests do; installed only by name."""
+
 
 def find_program(name: str) -> str | None:
     """The program's path, looked for on PATH and in the sbin folders, which PATH often leaves out."""
@@ -78,13 +83,13 @@ def find_program(name: str) -> str | None:
 
 
 def missing_packages(names: Iterable[str] | None = None) -> list[Package]:
-    """The packages, of those named (default: all), of which something is missing here."""
-    wanted = None if names is None else set(names)
-    return [one for one in PACKAGES if (wanted is None or one.name in wanted) and not one.present()]
+    """The packages, of those named (default: all of a cluster), of which something is missing here."""
+    wanted = {one.name for one in PACKAGES} if names is None else set(names)
+    return [one for one in (*PACKAGES, *TEST_PACKAGES) if one.name in wanted and not one.present()]
 
 
 def install_debian_packages(names: Iterable[str] | None = None) -> list[str]:
-    """Install what is missing of the packages named (default: all) and return the names installed.
+    """Install what is missing of the packages named (default: all of a cluster) and return the names installed.
 
     Raises:
         DebianError: something is missing and there is no apt-get, we aren't root, or apt-get failed.

@@ -1,0 +1,85 @@
+"""The limits table: a copy of the limits that the cluster holds, read by every hold in its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_
+
+from sandbox_components.ledger import counter
+from sandbox_components.ledger.model import Limit, Scope
+from sandbox_components.ledger.schema import limits, limits_list, to_column
+from sandbox_components.spec.period import period_at
+
+_SELECT_OF = select(limits).where(
+    tuple_(limits.c.actor_type, limits.c.actor_id).in_(bindparam("scopes", expanding=True))
+)
+_OLDER_BY_MICROSECONDS = 60_000_000
+"""A list that was begun up to this much before the one in force is late, not right: another replica knows better. One
+that is older still means that a clock was wrong."""
+
+
+def of_scopes(connection: Connection, scopes: Collection[Scope]) -> list[Limit]:
+    """Return all limits of the scopes."""
+    if not scopes:
+        return []
+    values = {"scopes": [(scope.actor_type, scope.actor_id) for scope in scopes]}
+    return [_limit(row) for row in connection.execute(_SELECT_OF, values)]
+
+
+def everything(connection: Connection) -> list[Limit]:
+    """Return all limits, by id."""
+    return [_limit(row) for row in connection.execute(select(limits).order_by(limits.c.id))]
+
+
+def replace(connection: Connection, wanted: Sequence[Limit], listed_at: datetime) -> bool:
+    """Make the table equal to the limits wanted, with counters for the new ones; whether anything changed.
+
+    Raises:
+        ValueError: two limits have one id.
+    """
+    by_id = {limit.id: limit for limit in wanted}
+    if len(by_id) != len(wanted):
+        raise ValueError("two limits have one id")
+    at = to_column(listed_at)
+    before = connection.execute(select(limits_list.c.listed_at)).scalar()
+    if before is not None and before - _OLDER_BY_MICROSECONDS < at < before:
+        return False
+    if before != at:
+        connection.execute(delete(limits_list))
+        connection.execute(insert(limits_list), {"id": 1, "listed_at": at})
+    stored = {limit.id: limit for limit in everything(connection)}
+    gone = [key for key, limit in stored.items() if by_id.get(key) != limit]
+    new = [limit for key, limit in by_id.items() if stored.get(key) != limit]
+    for key in gone:
+        connection.execute(delete(limits).where(limits.c.id == key))
+    if new:
+        connection.execute(insert(limits), [_values(limit) for limit in new])
+        ensure_counters(connection, new, listed_at)
+    return bool(gone or new)
+
+
+def ensure_counters(connection: Connection, of: Collection[Limit], at: datetime) -> None:
+    """Make the counters of limits that are missing for the periods of an instant."""
+    instant = to_column(at)
+    found = counter.load(connection, {limit.scope for limit in of}, instant, instant)
+    counter.ensure(connection, found, [(one.scope, period_at(one.period, one.time_zone, at)) for one in of])
+
+
+def _limit(row: Row[Any]) -> Limit:
+    scope = Scope(row.actor_type, row.actor_id)
+    return Limit(row.id, scope, row.period, row.limit_nanos, row.time_zone, row.source)
+
+
+def _values(limit: Limit) -> dict[str, object]:
+    return {
+        "id": limit.id,
+        "actor_type": limit.scope.actor_type,
+        "actor_id": limit.scope.actor_id,
+        "period": limit.period,
+        "time_zone": limit.time_zone,
+        "limit_nanos": limit.limit_nanos,
+        "source": limit.source,
+    }
