@@ -34,6 +34,7 @@ class _Resource(msgspec.Struct, rename="camel"):
     urn: str
     type: str
     inputs: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    outputs: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     init_errors: list[str] | None = None
     created: str | None = None
     delete: bool = False
@@ -127,13 +128,20 @@ def _check_version(text: bytes) -> None:
 
 
 def _sandbox(resource: _Resource) -> tuple[str, SandboxState] | None:
-    """Return name and state, if the StatefulSet is a sandbox's; one whose annotation is a secret has no text."""
+    """Return name and state, if the StatefulSet is a sandbox's; one whose annotation is a secret has no text.
+
+    After an update that the API server took and that didn't become ready, the engine keeps the inputs of the one
+    before; what was sent stands among the outputs, which are the live object.
+    """
     name, spec = resource.urn.rsplit("::", 1)[-1], ""
-    try:
-        metadata = _INPUTS.decode(resource.inputs).metadata
-        name, raw = metadata.name, metadata.annotations[SPEC_ANNOTATION]
-        spec = _TEXT.decode(raw)
-    except (ValueError, KeyError, RecursionError):
+    for part in (resource.outputs, resource.inputs) if resource.init_errors else (resource.inputs,):
+        try:
+            metadata = _INPUTS.decode(part).metadata
+            name, spec = metadata.name, _TEXT.decode(metadata.annotations[SPEC_ANNOTATION])
+            break
+        except (ValueError, KeyError, RecursionError):
+            continue
+    else:
         if SANDBOX not in resource.urn:
             return None
     return name, SandboxState(spec, bool(resource.init_errors), resource.created)
