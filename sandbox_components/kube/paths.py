@@ -55,6 +55,11 @@ def secrets(namespace: str, name: str) -> str:
     return _core(namespace, "secrets", name)
 
 
+def config_maps(namespace: str, name: str = "") -> str:
+    """ConfigMaps of one namespace."""
+    return _core(namespace, "configmaps", name)
+
+
 def events(namespace: str | None) -> str:
     """Events of one namespace, or of all."""
     return _core(namespace, "events")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
-from sandbox_components.errors import SandboxError
+from sandbox_components.errors import InvalidInput, SandboxError
 from sandbox_components.ledger.model import Limit
 from sandbox_components.proxy.fault import BadKey, NotReady
 from sandbox_components.proxy.source import Loaded, Source
@@ -27,7 +27,7 @@ _MOST_UNKNOWN = 10_000
 class LimitTable(Protocol):
     """The part of the ledger that takes limits."""
 
-    async def replace_limits(self, limits: Sequence[Limit], now: datetime) -> None:
+    async def replace_limits(self, limits: Sequence[Limit], now: datetime) -> object:
         """Make these the limits in force."""
 
 
@@ -45,7 +45,7 @@ class Directory:
         self,
         source: Source,
         ledger: LimitTable,
-        complain: Callable[[SandboxError], None],
+        complain: Callable[[Exception], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
@@ -54,6 +54,7 @@ class Directory:
         self._clock = clock
         self._identities: Mapping[str, Identity] = {}
         self._problems: tuple[str, ...] = ()
+        self._told: set[str] = set()
         self._heard_at: float | None = None
         self._unknown: dict[KeyClaims, float] = {}
         self._asking = asyncio.Lock()
@@ -64,7 +65,11 @@ class Directory:
 
     async def _take(self, loaded: Loaded) -> None:
         if not loaded.problems:
-            await self._ledger.replace_limits(loaded.limits, datetime.now(UTC))
+            await self._ledger.replace_limits(loaded.limits, loaded.listed_at)
+        for text in (*loaded.problems, *loaded.ignored):
+            if text not in self._told:
+                self._complain(InvalidInput("", text))
+        self._told = {*loaded.problems, *loaded.ignored}
         self._identities, self._problems = loaded.identities, loaded.problems
         self._heard_at = self._clock()
         self._unknown.clear()
@@ -79,6 +84,10 @@ class Directory:
         if silent >= SILENCE_SECONDS:
             return f"no word on identities and limits for {silent:.0f} s"
         return None
+
+    def find(self, sandbox_id: str) -> Identity | None:
+        """Return what is known of a sandbox now."""
+        return self._identities.get(sandbox_id)
 
     async def identify(self, claims: KeyClaims) -> Identity:
         """Return the sandbox whose key this is.

@@ -140,7 +140,8 @@ class Bounds(Model):
     buffered_bytes: Positive = 256 * 2**20
     """Of all requests that are being answered."""
     header_bytes: Positive = 32 * 2**10
-    connections: Positive = 1024
+    connections: Positive = 2048
+    connections_per_address: Positive = 512
     calls_per_sandbox: Positive = 128
     """In flight at one moment."""
     answer_bytes: Positive = 256 * 2**20

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -30,15 +32,19 @@ class Loaded:
         identities: by sandbox id.
         limits: the full set.
         problems: limits that can't be read. Nobody may spend while there is one: it could be anybody's cap.
+        ignored: identities that can't be read: their keys open nothing.
+        listed_at: when reading them began.
     """
 
     identities: Mapping[str, Identity] = field(default_factory=dict)
     limits: tuple[Limit, ...] = ()
     problems: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    listed_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 Take = Callable[[Loaded], Awaitable[None]]
-Complain = Callable[[SandboxError], None]
+Complain = Callable[[Exception], None]
 
 
 class Source(Protocol):
@@ -100,6 +106,7 @@ class FileSource:
         return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
     def _load(self) -> Loaded:
+        now = datetime.now(UTC)
         read = document(self._path)
         if not isinstance(read, dict) or not read.keys() <= {"identities", "limits"}:
             raise InvalidInput(str(self._path), "is not a mapping of identities and limits")
@@ -110,8 +117,15 @@ class FileSource:
         if len(keyed) != len(declared):
             raise InvalidInput("limits", "two of the same source, actor and period")
         return Loaded(
-            {one.sandbox_id: one for one in known}, tuple(limit_of(one, key[:512]) for key, one in keyed.items())
+            {one.sandbox_id: one for one in known},
+            tuple(limit_of(one, _short(key)) for key, one in keyed.items()),
+            listed_at=now,
         )
+
+
+def _short(key: str) -> str:
+    """Return the key, or a digest of it where the ledger's column is too short for it."""
+    return key if len(key) <= 500 else hashlib.sha256(key.encode()).hexdigest()
 
 
 def _named(parse: Callable[[str], T], words: Mapping[str, Any], field: str) -> T:

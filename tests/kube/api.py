@@ -91,7 +91,7 @@ class FakeApi(httpx2.BaseTransport):
             return httpx2.Response(200, json=self.objects[path])
         name = path.rpartition("/")[2]
         is_list = name in {"statefulsets", "pods", "persistentvolumeclaims", "events", "storageclasses"}
-        if is_list or name in {"services", "daemonsets", "nodes"}:
+        if is_list or name in {"services", "daemonsets", "nodes", "configmaps"}:
             found = [obj for key, obj in self.objects.items() if _is_inside(key, path) and _selected(obj, params)]
             return httpx2.Response(200, json={"metadata": {"resourceVersion": str(self._version)}, "items": found})
         return _status(404, f"{name} not found")

@@ -1,0 +1,153 @@
+"""A client's request as it comes in: headers that can't be trusted to mean one thing are refused, bodies are bounded.
+
+The body is read as a whole before anything is decided, so what the provider gets is framed anew by us: no request can
+hide in another's body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+from sandbox_components.proxy.fault import BadRequest, TooBusy
+from sandbox_components.proxy.settings import Bounds
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+_DRAIN_BYTES = 2**20
+_DRAIN_SECONDS = 5.0
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was whole."""
+
+
+class Desk:
+    """Counts what is being answered, and keeps to the bounds.
+
+    Args:
+        bounds: what clients may ask of us.
+        seconds: for a whole request to come in.
+    """
+
+    def __init__(self, bounds: Bounds, seconds: float) -> None:
+        self._bounds = bounds
+        self._seconds = seconds
+        self._in_flight: Counter[str] = Counter()
+        self.buffered = 0
+        """Bytes of requests in memory."""
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that are being answered, or whose rest is being read."""
+        return self._in_flight.total()
+
+    @contextmanager
+    def place(self, sandbox_id: str) -> Iterator[None]:
+        """Take up one of the sandbox's places for a call.
+
+        Raises:
+            TooBusy: it has none left.
+        """
+        if self._in_flight[sandbox_id] >= self._bounds.calls_per_sandbox:
+            most = self._bounds.calls_per_sandbox
+            raise TooBusy(f"this sandbox has {most} calls in flight, as many as it may: try again when one has ended")
+        self._in_flight[sandbox_id] += 1
+        try:
+            yield
+        finally:
+            self._in_flight[sandbox_id] -= 1
+            if not self._in_flight[sandbox_id]:
+                del self._in_flight[sandbox_id]
+
+    async def read(self, headers: Headers, receive: Receive) -> bytes:
+        """Return the body. Its bytes count until `forget` is called with them.
+
+        Raises:
+            BadRequest: it is too large, or too slow.
+            TooBusy: too much is in memory already.
+            ClientGone: it never came.
+        """
+        announced = length_of(headers) or 0
+        self._check(announced)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise ClientGone
+                    part = message.get("body", b"")
+                    body += part
+                    self.buffered += len(part)
+                    self._check(len(body))
+                    if not message.get("more_body"):
+                        return bytes(body)
+        except TimeoutError:
+            self.buffered -= len(body)
+            text = f"the request did not come in whole within {self._seconds:.0f} seconds"
+            raise BadRequest(text, status=408, code="request_timeout") from None
+        except BaseException:
+            self.buffered -= len(body)
+            raise
+
+    def forget(self, body: bytes) -> None:
+        """Count a body no more."""
+        self.buffered -= len(body)
+
+    def _check(self, length: int) -> None:
+        most = self._bounds.body_bytes
+        if length > most:
+            raise BadRequest(f"the request's body has more than {most} bytes", status=413, code="request_too_large")
+        if self.buffered + length > self._bounds.buffered_bytes + most:
+            raise TooBusy("the proxy has too many large requests in memory: try again in a moment")
+
+
+def length_of(headers: Headers) -> int | None:
+    """Return the announced length of the body."""
+    found = next((value for name, value in headers if name == b"content-length"), b"")
+    return int(found) if found.isdigit() else None
+
+
+def check_headers(headers: Headers, most_bytes: int) -> None:
+    """Refuse what two readers could read in two ways, and what is too large.
+
+    Raises:
+        BadRequest: naming the header.
+    """
+    if sum(len(name) + len(value) + 4 for name, value in headers) > most_bytes:
+        text = f"the request's headers have more than {most_bytes} bytes"
+        raise BadRequest(text, status=431, code="headers_too_large")
+    names = [name for name, _ in headers]
+    if b"transfer-encoding" in names and b"content-length" in names:
+        raise BadRequest("the request has both Content-Length and Transfer-Encoding: send one")
+    for name in (b"content-length", b"transfer-encoding", b"host", b"content-type", b"content-encoding"):
+        if names.count(name) > 1:
+            raise BadRequest(f"the request has the header {name.decode()} more than once")
+
+
+async def skip_body(headers: Headers, receive: Receive) -> bool:
+    """Read a small body of a request that is refused anyway, so that its client hears the answer.
+
+    Returns:
+        Whether the connection can be used again.
+    """
+    if (length_of(headers) or 0) > _DRAIN_BYTES:
+        return False
+    read = 0
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while read <= _DRAIN_BYTES:
+                message = await receive()
+                read += len(message.get("body", b""))
+                if message["type"] != "http.request" or not message.get("more_body"):
+                    return bool(message["type"] == "http.request")
+    except TimeoutError:
+        return False
+    return False
