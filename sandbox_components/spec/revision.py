@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox_components.errors import InvalidInput
-from sandbox_components.spec import network
-from sandbox_components.spec.health import HealthCheck
-from sandbox_components.spec.sandbox import SandboxSpec
+
+if TYPE_CHECKING:  # those who read a history pay for no models
+    from sandbox_components.spec.health import HealthCheck
+    from sandbox_components.spec.sandbox import SandboxSpec
 
 VERSION = 1
 LARGEST_BYTES = 200 * 1024
@@ -25,6 +26,8 @@ _SECRET_NAME_ROOM = "x" * 80
 
 def revision_groups(spec: SandboxSpec, secret_env: Sequence[str] = (), secret_name: str = "") -> dict[str, Any]:
     """Return the six groups of `spec` as plain data, defaults left out."""
+    from sandbox_components.spec import network
+
     groups: dict[str, Any] = {"v": VERSION, "image": {"uri": spec.image.uri}}
     if spec.entrypoint is not None:
         groups["command"] = {"entrypoint": list(spec.entrypoint)}
