@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_components.errors import AccessDenied, NotFound, SandboxError, Unreachable
+from sandbox_components.errors import AccessDenied, InvalidInput, NotFound, SandboxError, Unreachable
 from sandbox_components.revisions.s3_url import S3Url
 from sandbox_components.revisions.store import Stored
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
+    from obstore.store import ClientConfig, S3Store
 
 EXTRA = 'pip install "sandbox-components[remote-state]"'
 
@@ -49,8 +51,8 @@ class BucketStore:
         store = S3Store(
             where.bucket,
             prefix=where.prefix or None,
-            client_options={"allow_http": where.is_plain, "connect_timeout": "10s", "timeout": "60s"},
-            retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=60)},
+            client_options={"allow_http": where.is_plain, "connect_timeout": "5s", "timeout": "30s", **_authority()},
+            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=30)},
             **where.options,  # type: ignore[arg-type]
         )
         return BucketStore(where.text, store)
@@ -86,6 +88,17 @@ class BucketStore:
         if isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)):
             return AccessDenied(f"{self.url}: {path} may not be read with these credentials")
         return Unreachable(f"{self.url} can't be read: {reason}")
+
+
+def _authority() -> ClientConfig:
+    """Certificates that Amazon's SDKs are told to trust besides the system's."""
+    bundle = os.environ.get("AWS_CA_BUNDLE")
+    if not bundle:
+        return {}
+    try:
+        return {"root_certificate": Path(bundle).read_bytes()}
+    except OSError as error:
+        raise InvalidInput("AWS_CA_BUNDLE", f"{bundle} can't be read: {error.strerror}") from None
 
 
 def _reason(error: Exception) -> str:

@@ -1,16 +1,20 @@
 """A stack's history in a backend that keeps plain files: `.pulumi/history/PROJECT/STACK/`.
 
-One listing; entries and checkpoints are read when they are asked for, several at once, and each only once ever.
+One listing; entries and checkpoints are read when they are asked for, several at once, and each only once ever. No
+checkpoint is left out for what its entry says: one whose changes are all `same` can be the first to show what an `up`
+that was killed, or an edit of the state, has left.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 import yaml
 
 from sandbox_components.errors import AccessDenied, InvalidInput, NotFound, SandboxError, Unreachable
@@ -45,6 +49,7 @@ class DiyHistory:
         self._cache = cache
         self._problems = Problems()
         self._states: dict[SandboxState, SandboxState] = {}
+        self._texts: dict[bytes, Mapping[str, Any]] = {}
 
     def entries(self) -> Sequence[Entry]:
         """Return all entries, oldest first; see `History`."""
@@ -115,7 +120,7 @@ class DiyHistory:
                 unread.append((stamp, stored))
             else:
                 found[stamp] = known
-        for (stamp, stored), read in self._read(unread, read_entry):
+        for (stamp, stored), read in self._read(unread, self._entry):
             if isinstance(read, str):
                 self._problems.add(f"entry {stamp}", read)
             else:
@@ -146,6 +151,14 @@ class DiyHistory:
             yield from zip(wanted, pool.map(one, wanted), strict=True)
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _entry(self, entry_id: str, data: bytes) -> Entry:
+        """Read an entry; its environment and pins, mostly those of others too, are one object with theirs."""
+        found = read_entry(entry_id, data)
+        environment, pins = (
+            self._texts.setdefault(msgspec.json.encode(value), value) for value in (found.environment, found.pins)
+        )
+        return replace(found, environment=environment, pins=pins)
 
     def _checkpoint(self, data: bytes) -> Checkpoint:
         """Read a checkpoint; equal states are one object, or a thousand checkpoints would not fit in memory."""

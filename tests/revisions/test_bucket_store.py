@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_components.errors import NotFound, Unreachable
+from sandbox_components.errors import InvalidInput, NotFound, Unreachable
 from sandbox_components.revisions.bucket_store import BucketStore
 from sandbox_components.revisions.cache import HistoryCache
 from sandbox_components.revisions.diy import DiyHistory
@@ -113,6 +113,12 @@ def test_a_server_that_does_not_answer() -> None:
     store = BucketStore.open("s3://state?endpoint=127.0.0.1:1&disableSSL=true&region=us-east-1")
     with pytest.raises(Unreachable, match=r"s3://state\?endpoint=http://127.0.0.1:1 can't be read: "):
         store.read("x")
+
+
+def test_certificates_that_can_not_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "nothing.pem"))
+    with pytest.raises(InvalidInput, match=r"AWS_CA_BUNDLE: .* can't be read: No such file"):
+        BucketStore.open("s3://state")
 
 
 def test_the_urls_endpoint_wins_over_the_environments(server: Moto, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -294,10 +294,12 @@ def test_a_layout_that_is_not_known(written: Written, store: Counting, caches: P
 
 def test_equal_states_are_one_object(written: Written, store: Counting, caches: Path) -> None:
     for _ in range(50):
-        written.entry({"one": spec(), "two": spec()})
+        written.entry({"one": spec(), "two": spec()}, config={PINS: {"one": {"id": "1"}}})
     for history in (opened(store, caches), opened(store, caches)):
         found = history.checkpoints(history.entries())
         assert len({id(state) for one in found for state in one.sandboxes.values()}) <= 2
+        assert len({id(entry.pins) for entry in history.entries()}) == 1
+        assert len({id(entry.environment) for entry in history.entries()}) == 1
 
 
 def test_nothing_is_written_into_the_backend(written: Written, store: Counting, caches: Path) -> None:
