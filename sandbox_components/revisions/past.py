@@ -92,7 +92,8 @@ def _turns(timeline: Timeline) -> list[_Turn]:
 
 def _live_in(turns: Sequence[_Turn], begin: datetime, end: datetime) -> Iterator[Revision]:
     """Yield every revision that ran, or was coming or going, between two times."""
-    for turn, following in zip(turns, [*turns[1:], None], strict=True):
+    for number, turn in enumerate(turns, 1):
+        following = turns[number] if number < len(turns) else None
         since = turn.begin if turn.is_known else turn.end
         if turn.new is not None and since < end and (following is None or begin < following.end):
             yield turn.new

@@ -236,3 +236,4 @@ def test_an_unreadable_checkpoint_makes_the_time_between_longer() -> None:
 def test_a_sandbox_that_never_was() -> None:
     past = asked(Told(), started(0))
     assert (past.stage, past.revisions) == (Stage.BEFORE, ())
+    assert asked(Told(), started(0), started(1)).stage is Stage.BEFORE
