@@ -36,10 +36,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "delete": ("Change", "Delete a sandbox declared in the stack's config."),
     "pause": ("Change", "Stop sandboxes and keep their disks."),
     "resume": ("Change", "Start paused sandboxes on their disks."),
-    "rollback": ("Change", "Go back to an earlier revision of a sandbox; its disk stays."),
+    "rollback": ("Change", "Go back to an earlier revision; the disk stays as it is."),
     "unpin": ("Change", "End a rollback: take again what is declared, or declare what is pinned."),
     # Run
     "exec": ("Run", "Run a command in a sandbox."),
+    "serve": ("Run", "Run the inference proxy."),
     "completion": ("Run", "Print the completion script of a shell."),
 }
 """Verb -> section of the help and summary; its module is `commands.VERB`, holding `command`."""

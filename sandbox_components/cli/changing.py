@@ -102,12 +102,27 @@ def engine_of(target: Target) -> Engine:
     return Engine(project, stack, kubeconfig=None if "kubernetes:kubeconfig" in config else target.kubeconfig)
 
 
-def carry_out(target: Target, request: Request, run: Run) -> None:
+@dataclass(frozen=True)
+class Telling:
+    """What a verb says besides the plan and the outcome.
+
+    Attributes:
+        lead: shows what the plan is about, before it.
+        after: is called when the engine is done; returns words for the answer's line, and more for its document.
+    """
+
+    lead: Callable[[], None] = lambda: None
+    after: Callable[[Change], tuple[str, dict[str, Any]]] = lambda done: ("", {})
+
+
+def carry_out(
+    target: Target, request: Request, run: Run, *, engine: Engine | None = None, telling: Telling | None = None
+) -> None:
     """Run the editing routine, wait for the cluster, and print the answer."""
     from sandbox_components.operations.change import Mode, change
     from sandbox_components.operations.settle import check_free, settle
 
-    engine = engine_of(target)
+    engine, telling = engine or engine_of(target), telling or Telling()
     target = target.on(engine.stack)
     place = engine.project.default_namespace(engine.stack)
     if request.done == "created" and not run.no_up:
@@ -117,6 +132,7 @@ def carry_out(target: Target, request: Request, run: Run) -> None:
     def ask(planned: Change) -> bool | None:
         progress.clear()
         if not target.is_quiet or not run.yes:
+            telling.lead()
             show_plan(planned)
         if run.yes:
             return True
@@ -134,18 +150,38 @@ def carry_out(target: Target, request: Request, run: Run) -> None:
         )
         if done.outcome == "planned":
             progress.clear()
+            telling.lead()
             show_plan(done)
+        words, more = telling.after(done)
         if run.wait and not run.no_up and done.outcome != "planned":
             with target.connect() as cluster:
                 settle(cluster, place, done, is_deletion=request.deletes, timeout=run.timeout, report=progress)
     if request.deletes and done.outcome == "unchanged":
         click.echo(f'there is no sandbox "{done.name}": nothing to delete (see: sandbox list -n {place})', err=True)
-    if run.output == "text":
-        click.echo(f"{done.name} {done.outcome}")
-    else:
-        from sandbox_components.views.change import change_document
+    print_change(done, engine, run, words, more)
 
-        print_document(change_document(done, engine.project.name, engine.stack, place), run.output)
+
+def print_change(done: Change, engine: Engine, run: Run, words: str = "", more: dict[str, Any] | None = None) -> None:
+    """Print the answer: one line, or a document."""
+    if run.output == "text":
+        click.echo(f"{done.name} {done.outcome}{words}")
+        return
+    from sandbox_components.views.change import change_document
+
+    place = engine.project.default_namespace(engine.stack)
+    document = change_document(done, engine.project.name, engine.stack, place)
+    print_document({**document, **(more or {})}, run.output)
+
+
+def tell_to_commit(engine: Engine, message: str) -> None:
+    """Say how to commit the edited config: another checkout without the pin would undo it."""
+    from sandbox_components.operations.checkout import commit_line
+
+    file = engine.project.config_file(engine.stack)
+    line = commit_line(file, message, Path.cwd())
+    if line is not None:
+        click.echo(f"{file.name} is not committed, and an update from another checkout would undo this", err=True)
+        click.echo(f"  try: {line}", err=True)
 
 
 def show_plan(planned: Change) -> None:

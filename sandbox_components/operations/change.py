@@ -26,6 +26,7 @@ from sandbox_components.operations.config_file import SECRET_ENV, ConfigFile, Dr
 from sandbox_components.operations.config_text import Edit
 from sandbox_components.operations.engine import Engine, Report
 from sandbox_components.operations.engine_faults import protected
+from sandbox_components.operations.pins import pinned_id
 from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Plan, Step
 
 Ask = Callable[["Change"], bool | None]
@@ -125,7 +126,7 @@ def change(engine: Engine, request: Request, mode: Mode, *, ask: Ask, report: Re
                 draft = file.draft(sealed, settings)
             if mode.edit_only and not mode.dry_run:
                 draft.accept()
-                return Change(request.name, request.edited if draft.is_changed else "unchanged")
+                return Change(request.name, "edited" if draft.is_changed else "unchanged")
             return _planned(engine, request, mode, draft, ask, report)
         finally:
             draft.close()
@@ -267,9 +268,14 @@ def declared_in_program(request: Request, engine: Engine) -> InvalidInput:
     what = f'set in the arguments of Sandbox("{name}"): {json.dumps(dict(request.arguments), ensure_ascii=False)}'
     if request.deletes:
         what = f'take Sandbox("{name}") out of the program; a protected disk needs "deletion": "delete" and an up first'
+    is_pinned = pinned_id(engine.project, engine.stack, name) is not None
     return InvalidInput(
         "NAME",
         f'"{name}" is declared in the program ({engine.project.root / engine.project.main}), not in stack config: '
         "change its arguments there",
-        suggestions=[*([what] if request.arguments or request.deletes else []), f"pulumi up --stack {engine.stack}"],
+        suggestions=[
+            *([what] if request.arguments or request.deletes else []),
+            f"pulumi up --stack {engine.stack}",
+            *([f"it is pinned, which wins until: sandbox unpin {name}"] if is_pinned else []),
+        ],
     )

@@ -7,6 +7,7 @@ written there is encrypted; plain values exist in a pipe and in memory alone.
 
 from __future__ import annotations
 
+import base64
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -85,7 +86,9 @@ def _of_sandbox(resources: list[Mapping[str, Any]], kind: str, name: str) -> Ite
 def _wanted(resources: list[Mapping[str, Any]], name: str) -> tuple[list[str], str] | None:
     """Return the names of the secret variables and of the Secret with them, None where there are none."""
     for one in _of_sandbox(resources, STATEFUL_SET, name):
-        annotations = ((one.get("inputs") or {}).get("metadata") or {}).get("annotations") or {}
+        # After an update that didn't become ready, the engine keeps the inputs of the one before.
+        sent = one.get("outputs" if one.get("initErrors") else "inputs") or {}
+        annotations = (sent.get("metadata") or {}).get("annotations") or {}
         text = annotations.get(naming.SPEC_ANNOTATION)
         if isinstance(text, str):
             secret_env = revision.parse(text).get("secretEnv")
@@ -108,9 +111,18 @@ def _values(resources: list[Mapping[str, Any]], name: str, object_name: str) -> 
     for one in _of_sandbox(resources, _SECRET, name):
         made = ((one.get("outputs") or {}).get("metadata") or {}).get("name")
         if object_name in (made, str(one.get("id", "")).rpartition("/")[2]):
-            found = _plain((one.get("inputs") or {}).get("stringData"))
-            return found if isinstance(found, dict) else {}
+            inputs = one.get("inputs") or {}
+            data, texts = _plain(inputs.get("data")) or {}, _plain(inputs.get("stringData")) or {}
+            return {**{key: _decoded(value) for key, value in data.items()}, **texts}
     return {}
+
+
+def _decoded(value: object) -> str | None:
+    """Return a value as the provider keeps it among a Secret's `data`."""
+    try:
+        return base64.b64decode(str(value), validate=True).decode()
+    except ValueError:
+        return None
 
 
 def _plain(value: Any) -> Any:
