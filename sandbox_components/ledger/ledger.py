@@ -183,7 +183,7 @@ class Ledger:
             scope: who paid.
             begins_at: the first instant.
             ends_at: the first instant after.
-            by: `total`: one row; `model`; `day`: days of `time_zone`. Only models and days with calls.
+            by: `total`: always one row; `model`, or `day` of `time_zone`: those that have calls.
             time_zone: an IANA name.
         """
         work = partial(report.usage, scope=scope, begins_at=begins_at, ends_at=ends_at, by=by, time_zone=time_zone)

@@ -44,8 +44,8 @@ def upgrade() -> None:
         *(_text(name) for name in ("actor_type", "actor_id", "period_key")),
         *_numbers("begins_at", "ends_at", "spent_nanos", "held_nanos"),
         sa.PrimaryKeyConstraint("actor_type", "actor_id", "period_key"),
-        sa.CheckConstraint("spent_nanos >= 0", name="ck_counters_spent"),
-        sa.CheckConstraint("held_nanos >= 0", name="ck_counters_held"),
+        sa.CheckConstraint("spent_nanos >= 0", name="spent"),
+        sa.CheckConstraint("held_nanos >= 0", name="held"),
     )
     op.create_table("holds", _text("id"), *_of_a_call(), *_numbers("expires_at"), sa.PrimaryKeyConstraint("id"))
     op.create_index("ix_holds_expires_at", "holds", ["expires_at"])
