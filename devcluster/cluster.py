@@ -262,14 +262,6 @@ def stop(name: str, *, delete: bool = True) -> None:
             launch.delete(files)
 
 
-def stop_all(*, delete: bool = True) -> list[str]:
-    """End every cluster of which anything is left, and return their names."""
-    names = sorted(known())
-    for name in names:
-        stop(name, delete=delete)
-    return names
-
-
 def known() -> set[str]:
     """Names of all clusters with a folder, a process or a control group."""
     top = clusters_folder()

@@ -53,7 +53,7 @@ def first_free(taken: set[int]) -> int:
     for number in range(1, HIGHEST_NUMBER + 1):
         if number not in held:
             return number
-    raise ClusterError("every network 10.250.N.0/30 is taken: stop a cluster with `python -m devcluster down`")
+    raise ClusterError("every network 10.250.N.0/30 is taken: stop a cluster with `make cluster-down CLUSTER=NAME`")
 
 
 def numbers_on_host() -> set[int]:

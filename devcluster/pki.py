@@ -28,11 +28,6 @@ class Pair:
     certificate: Path
     key: Path
 
-    @property
-    def files(self) -> tuple[str, str]:
-        """Both paths, certificate first."""
-        return str(self.certificate), str(self.key)
-
 
 class Authority:
     """Signs certificates; kept in `FOLDER/NAME.crt` and `NAME.key`."""

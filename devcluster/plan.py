@@ -72,7 +72,7 @@ class Plan:
         gateway: the host's end of it.
         binds: folders of the host that appear at another path inside, as (folder, path).
         environment: the components' whole environment.
-        components: in the order of shutting down, last first.
+        components: in the order of the status; all are ended at once, etcd after them.
     """
 
     address: str

@@ -1,7 +1,7 @@
 """Images for the local cluster, made on this machine and kept as a registry's storage folder.
 
 `ensure_registry_storage` is all that the rest needs: its folder is what Debian's docker-registry serves. A
-cluster works on a copy of it (``cp -a --reflink=auto``), because clients may push into their own registry.
+cluster works on a copy of it (`devcluster.registry_copy`), because clients may push into their own registry.
 """
 
 from __future__ import annotations

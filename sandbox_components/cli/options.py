@@ -35,7 +35,6 @@ class Target:
     stack: str | None = None
     cwd: str = "."
     is_quiet: bool = False
-    is_verbose: bool = False
     namespace_flag: str | None = None
     """What `-n` said, as against SANDBOX_NAMESPACE."""
 
@@ -64,7 +63,6 @@ def resolve_target(
     stack: str | None,
     cwd: str,
     is_quiet: bool = False,
-    is_verbose: bool = False,
     is_namespace_flag: bool = False,
     is_stack_flag: bool = False,
 ) -> Target:
@@ -82,7 +80,7 @@ def resolve_target(
         raise InvalidInput("--cwd", f'"{cwd}" is not a folder')
     flag = namespace if is_namespace_flag else None
     first = flag if is_stack_flag else namespace
-    chosen = Target(first, context, kubeconfig, stack, cwd, is_quiet, is_verbose, flag)
+    chosen = Target(first, context, kubeconfig, stack, cwd, is_quiet, flag)
     chosen = _of_stack(chosen) if stack else chosen
     return chosen if chosen.namespace else replace(chosen, namespace=namespace)
 
@@ -97,7 +95,6 @@ def target_of(context: click.Context) -> Target:
         stack=given.get("stack") or None,
         cwd=given.get("cwd") or ".",
         is_quiet=bool(given.get("quiet")),
-        is_verbose=bool(given.get("verbose")),
         is_namespace_flag=_is_flag(context, "namespace"),
         is_stack_flag=_is_flag(context, "stack"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import click
@@ -166,6 +166,5 @@ def _at(moment: datetime | None, now: datetime) -> str:
     return f"{moment.isoformat(timespec='seconds').replace('+00:00', 'Z')} ({age(moment, now)} ago)"
 
 
-def _quantities(resources: object) -> str:
-    pairs = resources.items() if hasattr(resources, "items") else ()
-    return ", ".join(f"{name} {value}" for name, value in sorted(pairs)) or NONE
+def _quantities(resources: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in sorted(resources.items())) or NONE

@@ -17,6 +17,7 @@ PRIVATE_RANGES_V4 = (
     "10.0.0.0/8",  # RFC 1918
     "100.64.0.0/10",  # carrier-grade NAT, RFC 6598; pods and nodes of several clouds
     "127.0.0.0/8",
+    "168.63.129.16/32",  # Azure's WireServer: public by its number, but it gives every machine its own secrets
     "169.254.0.0/16",  # link-local and cloud metadata, RFC 3927
     "172.16.0.0/12",  # RFC 1918
     "192.0.0.0/24",  # RFC 6890, one cloud's metadata among them

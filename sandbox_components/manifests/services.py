@@ -81,7 +81,7 @@ def endpoints(placement: Placement, spec: SandboxSpec) -> dict[str, str]:
     """Return port name → where it is reached: `NAME.NAMESPACE.svc:PORT`, or the public URL."""
     found = {}
     for port in spec.ports:
-        one = spec.expose.get(port.port)
+        one = spec.expose.get(port.port) if port.protocol == "TCP" else None
         if one is not None and one.visibility == "public":
             found[port.port_name] = f"https://{one.host}/"
         else:

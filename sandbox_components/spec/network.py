@@ -89,7 +89,7 @@ class EgressRule(Model):
 
     Attributes:
         cidr: such as `10.20.0.0/16` or `2001:db8::/32`.
-        except_: ranges inside it that stay refused.
+        except_cidrs: ranges inside it that stay refused.
         ports: destination ports; empty means all.
     """
 

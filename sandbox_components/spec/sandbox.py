@@ -166,7 +166,7 @@ class SandboxSpec(Model):
         found = {}
         for key, one in value.items():
             text = str(key)
-            if isinstance(key, bool) or not re.fullmatch("[0-9]{1,5}", text):
+            if isinstance(key, bool) or not re.fullmatch("[1-9][0-9]{0,4}", text):
                 raise InvalidInput("", f"{show(key)} is not a port number")
             found[int(text)] = one
         return found
@@ -177,9 +177,15 @@ class SandboxSpec(Model):
         for key, value in self.labels.items():
             naming.check_label(key, value)
         network.check_unique(self.ports, "ports")
-        for number in self.expose:
+        hosts: set[str] = set()
+        for number, one in self.expose.items():
             if not any(port.port == number and port.protocol == "TCP" for port in self.ports):
                 raise InvalidInput(f"expose.{number}", f"{number} is not among the TCP ports")
+            if one.host is not None and one.host in hosts:
+                raise InvalidInput(
+                    f"expose.{number}.host", f"{show(one.host)} is another port's already: give it its own"
+                )
+            hosts |= {one.host} if one.host is not None else set()
         for kind in ("cpu", "memory"):
             request, limit = getattr(self.resource_requests, kind), getattr(self.resource_limits, kind)
             if request is not None and quantity.as_number(request) > quantity.as_number(limit):
@@ -191,11 +197,11 @@ class SandboxSpec(Model):
                 "terminationGracePeriodSeconds", f"{self.termination_grace_period_seconds} is not between 0 and 86400"
             )
         if not 0 <= self.run_as_user <= 2**31 - 1:
-            raise InvalidInput("runAsUser", f"{self.run_as_user} is not a user id, 1 to 2147483647")
+            raise InvalidInput("runAsUser", f"{self.run_as_user} is not a user id, 0 to 2147483647")
         if self.run_as_user == 0 and self.security == "restricted":
             raise InvalidInput("runAsUser", "0 is root, which only security baseline allows")
-        scheduling_of = (("runtimeClass", (self.runtime_class,)), ("imagePullSecrets", self.image_pull_secrets))
-        for key, names in scheduling_of:
+        object_names = (("runtimeClass", (self.runtime_class,)), ("imagePullSecrets", self.image_pull_secrets))
+        for key, names in object_names:
             for index, name in enumerate(names):
                 if name is not None and not naming.is_dns_subdomain(name):
                     raise InvalidInput(

@@ -9,7 +9,7 @@ from pydantic import field_validator, model_validator
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import naming, quantity
-from sandbox_components.spec.reading import Model, Text
+from sandbox_components.spec.reading import Model, Text, read
 from sandbox_components.spec.shown import show
 
 DEFAULT_MOUNT_PATH = "/workspace"
@@ -88,21 +88,19 @@ class Workspace(Model):
         return self
 
 
+class _Extensions(Model):
+    persistence: Text
+    storage_class: Text | None = None
+    storage_size: Text | None = None
+
+
 def from_extensions(extensions: object, field: str) -> Workspace | None:
     """Read the first seed's `extensions`: all strings, class and size needed when persistence is `"true"`.
 
     Raises:
         InvalidInput: naming the field.
     """
-
-    class Extensions(Model):
-        persistence: Text
-        storage_class: Text | None = None
-        storage_size: Text | None = None
-
-    from sandbox_components.spec.reading import read
-
-    found = read(Extensions, extensions, field)
+    found = read(_Extensions, extensions, field)
     if found.persistence not in ("true", "false"):
         raise InvalidInput(f"{field}.persistence", f'{show(found.persistence)} is neither "true" nor "false"')
     if found.persistence == "false":

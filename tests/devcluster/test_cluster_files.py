@@ -60,7 +60,7 @@ def test_addresses_follow_from_the_number() -> None:
 def test_the_lowest_free_number_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "numbers_on_host", lambda: {2})
     assert network.first_free({1, 4}) == 3
-    with pytest.raises(ClusterError, match="devcluster down"):
+    with pytest.raises(ClusterError, match="make cluster-down CLUSTER=NAME"):
         network.first_free(set(range(1, 255)))
 
 

@@ -184,6 +184,19 @@ def test_ports_are_exposed_alike_in_any_order(data: dict[str, Any]) -> None:
         assert len({name for name, _, _ in names}) == len(spec.ports)
 
 
+def test_only_the_tcp_port_of_two_of_one_number_is_public() -> None:
+    data = {
+        "image": "a",
+        "resourceLimits": {"cpu": 1, "memory": "1Gi"},
+        "ports": [{"port": 443}, {"port": 443, "protocol": "UDP"}],
+        "expose": {"443": {"visibility": "public", "host": "a.example", "tlsSecret": "t"}},
+    }
+    assert services.endpoints(PLACEMENT, read_sandbox(data)) == {
+        "port-443": "https://a.example/",
+        "port-443-udp": f"{PLACEMENT.name}.{PLACEMENT.namespace}.svc:443",
+    }
+
+
 def test_longest_name_fits_every_object() -> None:
     name = "a" * naming.NAME_MAX_LENGTH
     placement = dataclasses.replace(PLACEMENT, name=naming.check_name(name))

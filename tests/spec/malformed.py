@@ -40,6 +40,24 @@ MALFORMED += [
         "is given beside workspace",
     ),
     Malformed(
+        "expose two ports under one host",
+        {
+            **BASE,
+            "ports": [{"port": 80}, {"port": 81}],
+            "expose": {
+                number: {"visibility": "public", "host": "a.example", "tlsSecret": "t"} for number in ("80", "81")
+            },
+        },
+        "expose.81.host",
+        '"a.example" is another port\'s already',
+    ),
+    Malformed(
+        "expose a port with a zero before it",
+        {**BASE, "ports": [{"port": 443}], "expose": {"0443": {"visibility": "private"}}},
+        "expose",
+        '"0443" is not a port number',
+    ),
+    Malformed(
         "expose a UDP port",
         {**BASE, "ports": [{"port": 53, "protocol": "UDP"}], "expose": {"53": {"visibility": "private"}}},
         "expose.53",

@@ -16,6 +16,10 @@ class _Lines(click.ParamType[int | None]):
 
     name = "n|all"
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what the help shows, where the word stands as it is typed."""
+        return "N|all"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
         if value == "all":
             return None
