@@ -1,0 +1,206 @@
+"""The store fails in the middle: nothing is admitted, nothing is lost, and it goes on by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox_components.ledger.database import Database
+from sandbox_components.ledger.ledger import Ledger
+from sandbox_components.ledger.model import LEASE, Cost, StoreDown
+from tests.harness import postgres
+from tests.harness.postgres import Postgres
+from tests.ledger.ground import NOON, ORG, SANDBOX, call, held, limit, opened, sums
+
+PATIENCE_SECONDS = 0.7
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Postgres]:
+    """A server that these tests stop and start."""
+    with postgres.server() as server:
+        yield server
+
+
+async def until_paid(ledger: Ledger, wanted: tuple[int, int]) -> None:
+    """Wait until the ledger has done by itself what it owes."""
+    deadline = time.monotonic() + 30
+    while (await sums(ledger))["org-month"] != wanted:
+        assert time.monotonic() < deadline, await sums(ledger)
+        await asyncio.sleep(0.05)
+
+
+def test_a_server_that_stops_and_comes_back(own_server: Postgres) -> None:
+    async def scenario() -> None:
+        async with opened(own_server.new_database(), limit(1000, ORG)) as ledger:
+            settled, released, kept = [await held(ledger, 100, SANDBOX, ORG) for _ in range(3)]
+            own_server.stop()
+            for attempt in (
+                ledger.hold(call(100, SANDBOX, ORG), NOON),
+                ledger.settle(settled, Cost(70), NOON),
+                ledger.release(released, NOON),
+                ledger.renew([kept], NOON),
+                ledger.expire(NOON),
+                ledger.replace_limits([], NOON),
+                ledger.standings(NOON),
+                ledger.usage(None, NOON, NOON),
+                ledger.audit(),
+            ):
+                with pytest.raises(StoreDown, match="postgresql") as caught:
+                    await attempt
+                assert "SELECT" not in str(caught.value)
+            own_server.start()
+            await until_paid(ledger, (70, 100))
+            await held(ledger, 830, SANDBOX, ORG)
+            assert await ledger.expire(NOON + LEASE) == 2
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_was_restarted_between_two_calls_is_not_noticed(own_server: Postgres) -> None:
+    async def scenario() -> None:
+        async with opened(own_server.new_database(), limit(1000, ORG)) as ledger:
+            hold_id = await held(ledger, 100, ORG)
+            await sums(ledger)
+            own_server.stop()
+            own_server.start()
+            await held(ledger, 100, ORG)
+            assert await sums(ledger) == {"org-month": (0, 200)}
+            own_server.stop()
+            own_server.start()
+            assert await sums(ledger) == {"org-month": (0, 200)}
+            await ledger.settle(hold_id, Cost(1), NOON)
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_does_not_answer(own_server: Postgres) -> None:
+    async def scenario() -> None:
+        async with opened(own_server.new_database(), limit(1000, ORG)) as ledger:
+            ledger._patience_seconds = PATIENCE_SECONDS
+            settled = await held(ledger, 100, ORG)
+            with own_server.frozen():
+                wanted = [ledger.hold(call(100, ORG), NOON) for _ in range(20)]
+                answers = await asyncio.gather(*wanted, ledger.settle(settled, Cost(70), NOON), return_exceptions=True)
+                assert {type(one) for one in answers} == {StoreDown}
+            ledger._patience_seconds = 20
+            await until_paid(ledger, (70, 0))
+            await held(ledger, 930, ORG)
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_stops_while_64_spend(own_server: Postgres) -> None:
+    async def spend(ledger: Ledger, settled: list[int], failed: list[str]) -> None:
+        while not failed or len(settled) < 10:
+            try:
+                hold_id = await held(ledger, 100, SANDBOX, ORG)
+            except StoreDown:
+                failed.append("hold")
+                return
+            settled.append(1)
+            try:
+                await ledger.settle(hold_id, Cost(1), NOON)
+            except StoreDown:
+                failed.append("settle")
+
+    async def scenario() -> None:
+        async with opened(own_server.new_database(), limit(10**9, ORG)) as ledger:
+            settled: list[int] = []
+            failed: list[str] = []
+            spending = asyncio.gather(*(spend(ledger, settled, failed) for _ in range(64)))
+            while len(settled) < 200:
+                await asyncio.sleep(0.005)
+            await asyncio.to_thread(own_server.stop)
+            await spending
+            assert failed
+            await asyncio.to_thread(own_server.start)
+            await until_paid(ledger, (len(settled), 0))
+            assert await ledger.expire(NOON + LEASE) == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_locked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox_components.ledger.database.WAIT_SECONDS", 0.1)
+
+    async def scenario() -> None:
+        async with opened(f"sqlite:///{tmp_path}/ledger.db", limit(1000, ORG)) as ledger:
+            settled = await held(ledger, 100, ORG)
+            other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            for attempt in (ledger.hold(call(100, ORG), NOON), ledger.settle(settled, Cost(70), NOON)):
+                with pytest.raises(StoreDown, match="locked"):
+                    await attempt
+            assert await sums(ledger) == {"org-month": (0, 100)}
+            other.execute("ROLLBACK")
+            other.close()
+            await until_paid(ledger, (70, 0))
+
+    asyncio.run(scenario())
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(f"sqlite:///{tmp_path}/ledger.db", limit(10**6, ORG)) as ledger:
+            pages = ledger._database.read(lambda c: c.exec_driver_sql("PRAGMA page_count").scalar_one())
+            ledger._database.write(lambda c: c.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}"))
+            ids = []
+
+            async def until_full() -> None:
+                while True:
+                    ids.append(await held(ledger, 1, SANDBOX, ORG))
+
+            with pytest.raises(StoreDown, match="full"):
+                await until_full()
+            ledger._database.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count = 100000"))
+            await until_paid(ledger, (0, len(ids)))
+
+    asyncio.run(scenario())
+
+
+def test_who_gives_up_waiting_leaves_no_hold(url: str) -> None:
+    async def scenario() -> None:
+        async with opened(url, limit(1000, ORG)) as ledger:
+            for turns in range(6):
+                waiting = [asyncio.create_task(ledger.hold(call(10, ORG), NOON)) for _ in range(10)]
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                for one in waiting:
+                    one.cancel()
+                await asyncio.gather(*waiting, return_exceptions=True)
+            hold_id = await held(ledger, 100, ORG)
+            settling = asyncio.create_task(ledger.settle(hold_id, Cost(7), NOON))
+            await asyncio.sleep(0)
+            settling.cancel()
+            await until_paid(ledger, (7, 0))
+
+    asyncio.run(scenario())
+
+
+def test_what_waits_is_done_before_it_closes(url: str) -> None:
+    async def scenario() -> None:
+        ledger = await Ledger.open(url)
+        await ledger.replace_limits([limit(1000, ORG)], NOON)
+        hold_id = await held(ledger, 100, ORG)
+        settling = asyncio.create_task(ledger.settle(hold_id, Cost(7), NOON))
+        await asyncio.sleep(0)
+        await ledger.close()
+        await settling
+        async with opened(url, limit(1000, ORG)) as again:
+            assert await sums(again) == {"org-month": (7, 0)}
+
+    asyncio.run(scenario())
+
+
+def test_no_password_in_what_is_said() -> None:
+    with pytest.raises(StoreDown) as caught:
+        asyncio.run(Ledger.open("postgresql://me:hunter2@127.0.0.1:1/ledger"))
+    assert "hunter2" not in str(caught.value)
+    assert "127.0.0.1:1" in str(caught.value)
+    assert "hunter2" not in Database("postgresql://me:hunter2@127.0.0.1:1/ledger").name
