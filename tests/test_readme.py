@@ -176,7 +176,7 @@ def test_the_reference_of_the_command_is_equal() -> None:
 def reference() -> str:
     """The help of every verb, with what all verbs share once."""
     commands = {name: command for name in COMMANDS if (command := sandbox.get_command(click.Context(sandbox), name))}
-    shared = set.intersection(*(_options(one) for name, one in commands.items() if name != "completion"))
+    shared = set.intersection(*(_options(one) for name, one in commands.items() if name not in ("serve", "completion")))
     first = next(iter(commands.values()))
     every = click.Command("", params=[one for one in first.params if one.name in shared], add_help_option=True)
     parts = ["", "Options of every verb:", "", "```text", _options_help(every), "```", ""]
@@ -186,6 +186,8 @@ def reference() -> str:
                 own = copy.copy(command)
                 own.params = [one for one in command.params if one.name not in shared]
                 parts += [f"### sandbox {name}", "", "```text", _help(own, f"sandbox {name}"), "```", ""]
+                for inner in command.commands.values() if isinstance(command, click.Group) else ():
+                    parts += ["```text", _help(inner, f"sandbox {name} {inner.name}"), "```", ""]
     return "\n".join(parts)
 
 

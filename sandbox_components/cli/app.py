@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "unpin": ("Change", "End a rollback: take again what is declared, or declare what is pinned."),
     # Run
     "exec": ("Run", "Run a command in a sandbox."),
-    "serve": ("Run", "Run the inference proxy."),
+    "serve": ("Run", "Run a server until it is told to end."),
     "completion": ("Run", "Print the completion script of a shell."),
 }
 """Verb -> section of the help and summary; its module is `commands.VERB`, holding `command`."""

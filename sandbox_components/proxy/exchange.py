@@ -2,10 +2,9 @@
 
 What is charged:
 - the provider couldn't be reached, or answered with an error: nothing;
-- it answered: what it reported; the whole hold, as estimated, if it reported nothing that can be believed, if the
-  answer broke off, or if it got the request and never answered;
-- the client hung up: the rest of the answer is still read, up to a bound, because it tells what the call cost; beyond
-  the bound the whole hold is charged.
+- it got the request and never answered: the whole hold, as estimated;
+- it answered: what `bill` makes of its report, also where the answer broke off;
+- the client hung up: the same, because the rest of the answer is still read, up to a bound in time.
 
 The cost is in the ledger before the client has the last bytes of a whole answer, so that an agent which calls again at
 once finds nothing held of its own.
@@ -109,14 +108,14 @@ class Exchange:
                     gone.cancel()
         except TimeoutError:
             self.result.outcome = "abandoned"
-            await self._settle(self.order.full)
+            await self._settle(is_broken=True)
         except NotSent as error:
             self.result.outcome = "upstream_unreachable"
             await self._release()
             raise UpstreamDown(f"{error}: nothing was sent") from error
         except Lost as error:
             self.result.outcome = "upstream_timeout" if error.is_slow else "upstream_lost"
-            await self._settle(self.order.full)
+            await self._settle(is_broken=True)
             if not self.result.status:
                 kind = UpstreamSlow if error.is_slow else UpstreamDown
                 raise kind(f"{error}; it may have served the call, so the most it can cost was charged") from error
@@ -124,7 +123,7 @@ class Exchange:
             raise
         except BaseException:
             self.result.outcome = self.result.outcome or "aborted"
-            await self._settle(self.order.full)
+            await self._settle(is_broken=True)
             raise
         return self.result
 
@@ -146,7 +145,7 @@ class Exchange:
             else:
                 await self._pass_error(answer, send)
         finally:
-            await answer.close()
+            answer.close()
 
     async def _pass_error(self, answer: Answer, send: Send) -> None:
         """Pass on that the provider refused. It charges nothing for that, so neither do we."""
@@ -228,11 +227,12 @@ class Exchange:
                 raise
             self.result.client_gone = True
 
-    async def _settle(self, cost: Cost | None = None) -> None:
+    async def _settle(self, *, is_broken: bool = False) -> None:
         if self._is_closed:
             return
         self._is_closed = True
-        self.result.cost = cost or self.order.bill(self.order.reader)
+        is_unheard = is_broken and not self.result.status
+        self.result.cost = self.order.full if is_unheard else self.order.bill(self.order.reader)
         await self.leases.settle(self.hold.id, self.result.cost)
 
     async def _release(self) -> None:

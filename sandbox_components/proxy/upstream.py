@@ -1,27 +1,26 @@
 """The proxy's way to the providers: one connection pool for each, raw bytes both ways, nothing retried.
 
-It stands on httpcore2, the transport below httpx2: that spares a third of a call's work and passes an answer's bytes
-on as they come in. What matters to the ledger is one distinction: a request of which the provider can't have read
-anything costs nothing (`NotSent`); once it was sent, a provider that doesn't answer may still charge for it (`Lost`).
+What matters to the ledger is one distinction: a request that the provider can't have read costs nothing (`NotSent`);
+once it was sent, a provider that doesn't answer may still charge for it (`Lost`).
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import fnmatch
 import ssl
-from collections.abc import AsyncIterator, Iterable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from urllib.parse import urlsplit
-
-import httpcore2
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.proxy import settings
+from sandbox_components.proxy.connection import Broken, Connection
 
 Headers = Sequence[tuple[bytes, bytes]]
 
-_WRITE_SECONDS = 60.0
 _IDLE_SECONDS = 15.0
+_NEXT_ADDRESS_SECONDS = 0.25
 _ANSWER_HEADERS = {
     b"content-type",
     b"retry-after",
@@ -52,18 +51,19 @@ class Lost(Exception):
 
 
 class Answer:
-    """An answer whose head has come in. Read `chunks` to the end, or `close` it."""
+    """An answer whose head has come in. Read `chunks` to the end if you can, and `close` it in any case."""
 
-    def __init__(self, response: httpcore2.Response) -> None:
-        self._response = response
-        self.status = response.status
+    def __init__(self, connection: Connection, between_seconds: float, give_back: Callable[[Connection], None]) -> None:
+        self._connection = connection
+        self._between_seconds = between_seconds
+        self._give_back = give_back
+        self.status = connection.status
         self.headers: list[tuple[bytes, bytes]] = []
         """Those that reach the client, with names in lower case. No cookies, no names of accounts."""
         self.length: int | None = None
         """Of the body in bytes, if the provider said so."""
         self.encoding = b"identity"
-        for raw, value in response.headers:
-            name = raw.lower()
+        for name, value in connection.headers:
             if name in _ANSWER_HEADERS or name.startswith(_ANSWER_PREFIXES):
                 self.headers.append((name, value))
             elif name == b"content-length" and value.isdigit():
@@ -77,18 +77,20 @@ class Answer:
         Raises:
             Lost: it broke off, or stood still for too long.
         """
-        try:
-            async for chunk in self._response.aiter_stream():
-                yield chunk
-        except httpcore2.TimeoutException as error:
-            raise Lost("the provider's answer stood still", is_slow=True) from error
-        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-            raise Lost("the provider's answer broke off", is_slow=False) from error
+        while True:
+            try:
+                chunk = await self._connection.read(self._between_seconds)
+            except TimeoutError as error:
+                raise Lost("the provider's answer stood still", is_slow=True) from error
+            except Broken as error:
+                raise Lost("the provider's answer broke off", is_slow=False) from error
+            if not chunk:
+                return
+            yield chunk
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Give the connection back if the whole answer was read, close it otherwise."""
-        with contextlib.suppress(Exception):
-            await self._response.aclose()
+        self._give_back(self._connection)
 
 
 class Upstream:
@@ -108,23 +110,19 @@ class Upstream:
         self._models = described.models
         self._timeouts = timeouts
         parts = urlsplit(described.base_url)
-        self._scheme, self._host, self._port = parts.scheme.encode(), str(parts.hostname).encode(), parts.port
+        is_safe = parts.scheme == "https"
+        self._host, self._port = str(parts.hostname), parts.port or (443 if is_safe else 80)
         self._path = parts.path.encode()
-        self._host_header = parts.netloc.encode()
-        authorization = (
-            (b"x-api-key", key.encode()) if self.api == "anthropic" else (b"authorization", f"Bearer {key}".encode())
-        )
-        self._own = [(b"host", self._host_header), authorization, (b"accept-encoding", b"identity")]
+        header = f"x-api-key: {key}" if self.api == "anthropic" else f"authorization: Bearer {key}"
+        self._own = f"host: {parts.netloc}\r\n{header}\r\naccept-encoding: identity\r\n".encode()
+        self._free = asyncio.Semaphore(connections)
+        self._idle: list[tuple[float, Connection]] = []
         try:
-            context = ssl.create_default_context(cafile=described.ca_file) if self._scheme == b"https" else None
+            self._context = ssl.create_default_context(cafile=described.ca_file) if is_safe else None
         except OSError as error:
             raise InvalidInput("caFile", f"{described.ca_file} can't be used: {error.strerror or error}") from None
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=context,
-            max_connections=connections,
-            max_keepalive_connections=connections,
-            keepalive_expiry=_IDLE_SECONDS,
-        )
+        if self._context is not None:
+            self._context.set_alpn_protocols(["http/1.1"])
 
     def serves(self, model: str) -> bool:
         """Tell whether its allow-list has this model."""
@@ -143,35 +141,72 @@ class Upstream:
             NotSent: the provider got nothing.
             Lost: it got the request, and may charge for it.
         """
-        waiting = {
-            "pool": self._timeouts.connect,
-            "connect": self._timeouts.connect,
-            "write": _WRITE_SECONDS,
-            "read": self._timeouts.first_byte,
-        }
-        request = httpcore2.Request(
-            method,
-            httpcore2.URL(scheme=self._scheme, host=self._host, port=self._port, target=self._path + path),
-            headers=[*self._own, *headers, (b"content-length", str(len(body)).encode())],
-            content=body,
-            extensions={"timeout": waiting},
+        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+        length = str(len(body)).encode()
+        head = b"".join(
+            (
+                method,
+                b" ",
+                self._path,
+                path,
+                b" HTTP/1.1\r\n",
+                self._own,
+                lines,
+                b"content-length: ",
+                length,
+                b"\r\n\r\n",
+            )
         )
+        connection = await self._connect()
         try:
-            response = await self._pool.handle_async_request(request)
-        except (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.UnsupportedProtocol) as error:
-            raise NotSent(f'the upstream "{self.name}" can\'t be reached') from error
-        except httpcore2.PoolTimeout as error:
-            raise NotSent(f'the upstream "{self.name}" has no free connection') from error
-        except httpcore2.TimeoutException as error:
+            await connection.ask(head + body, self._timeouts.first_byte)
+        except TimeoutError as error:
+            self._give_back(connection)
             raise Lost(f'the upstream "{self.name}" did not answer in time', is_slow=True) from error
-        except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError, ssl.SSLError) as error:
+        except Broken as error:
+            self._give_back(connection)
             raise Lost(f'the upstream "{self.name}" closed the connection without an answer', is_slow=False) from error
-        waiting["read"] = self._timeouts.between_bytes
-        return Answer(response)
+        except BaseException:
+            self._give_back(connection)
+            raise
+        return Answer(connection, self._timeouts.between_bytes, self._give_back)
+
+    async def _connect(self) -> Connection:
+        try:
+            async with asyncio.timeout(self._timeouts.connect):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise NotSent(f'the upstream "{self.name}" has no free connection') from error
+        while self._idle:
+            since, connection = self._idle.pop()
+            if not connection.is_closed and time.monotonic() - since < _IDLE_SECONDS:
+                return connection
+            connection.close()
+        try:
+            async with asyncio.timeout(self._timeouts.connect):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    Connection, self._host, self._port, ssl=self._context, happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS
+                )
+                return connection
+        except (OSError, TimeoutError) as error:
+            self._free.release()
+            raise NotSent(f'the upstream "{self.name}" can\'t be reached') from error
+        except BaseException:
+            self._free.release()
+            raise
+
+    def _give_back(self, connection: Connection) -> None:
+        if connection.is_reusable:
+            self._idle.append((time.monotonic(), connection))
+        else:
+            connection.close()
+        self._free.release()
 
     async def close(self) -> None:
-        """Close all connections."""
-        await self._pool.aclose()
+        """Close idle connections."""
+        while self._idle:
+            self._idle.pop()[1].close()
+        await asyncio.sleep(0)
 
 
 def choose(upstreams: Iterable[Upstream], api: str, model: str | None) -> Upstream | None:

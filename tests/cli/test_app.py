@@ -64,7 +64,7 @@ def test_no_hidden_option_is_suggested(command: Command, words: list[str]) -> No
     assert "Did you mean '--stack'?" in command("list", "--stak").err
 
 
-@pytest.mark.parametrize("verb", [verb for verb in app.COMMANDS if verb != "completion"])
+@pytest.mark.parametrize("verb", [verb for verb in app.COMMANDS if verb not in ("serve", "completion")])
 def test_a_folder_that_is_not_there_is_refused_by_every_verb(command: Command, verb: str, tmp_path: Path) -> None:
     arguments = {"list": [], "doctor": [], "pins": [], "exec": ["x", "--", "true"]}.get(verb, ["x"])
     (tmp_path / "file").touch()

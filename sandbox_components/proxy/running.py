@@ -1,0 +1,111 @@
+"""The running proxy: its parts put together from the settings, its background work, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sandbox_components.ledger.ledger import Ledger
+from sandbox_components.proxy import own_prices
+from sandbox_components.proxy.admin import Admin
+from sandbox_components.proxy.app import Proxy
+from sandbox_components.proxy.directory import Directory
+from sandbox_components.proxy.incoming import Desk
+from sandbox_components.proxy.leases import Leases
+from sandbox_components.proxy.log import Handler, Log
+from sandbox_components.proxy.metrics import Metrics
+from sandbox_components.proxy.prices import Prices
+from sandbox_components.proxy.serving import listen, serve_all, server
+from sandbox_components.proxy.settings import Bounds, Settings, SourceSettings
+from sandbox_components.proxy.source import LIST_SECONDS, FileSource, Source
+from sandbox_components.proxy.upstream import Upstream
+from sandbox_components.spec.inference_key import signing_key
+
+_AGAIN_SECONDS = 1.0
+_LAST_SECONDS = 5.0
+"""For calls that were cut off at the end to tell the ledger so."""
+
+
+async def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        InvalidInput: a setting is wrong, or a secret can't be read.
+        StoreDown: the ledger can't be opened.
+    """
+    log, metrics = Log(), Metrics()
+
+    def complain(error: Exception) -> None:
+        metrics.fault(getattr(error, "code", type(error).__name__))
+        log.fault(error)
+
+    key = signing_key(settings.signing_key.read("signingKey"), "signingKey")
+    upstreams = [
+        Upstream(one, one.key.read(f"upstreams[{at}].key"), settings.timeouts, settings.upstream_connections)
+        for at, one in enumerate(settings.upstreams)
+    ]
+    prices = Prices(own_prices.read_own_prices(settings.prices))
+    sockets = listen(settings.listen, "listen"), listen(settings.admin, "admin")
+    ledger = await Ledger.open(settings.database.read("database"))
+    directory = Directory(source_of(settings.source), ledger, complain)
+    leases = Leases(ledger, complain, metrics.expired)
+    desk = Desk(settings.limits, settings.timeouts.request)
+    proxy = Proxy(key, directory, leases, desk, upstreams, prices, settings.limits, settings.timeouts, metrics, log)
+    admin = Admin(ledger, directory, metrics, key)
+    metrics.watch("calls_in_flight", "Calls being answered now.", lambda: desk.in_flight)
+    metrics.watch("holds", "Calls that hold something now.", lambda: leases.held)
+    metrics.watch("buffered_bytes", "Requests in memory now.", lambda: desk.buffered)
+    metrics.watch("sandboxes", "Sandboxes known.", lambda: len(directory))
+
+    async def tell_limits() -> None:
+        while True:
+            metrics.limits(await ledger.standings(datetime.now(UTC)))
+            await asyncio.sleep(LIST_SECONDS)
+
+    def ending() -> None:
+        admin.is_ending = True
+        log.line("ending", in_flight=desk.in_flight)
+
+    work = [_supervised(one, complain) for one in (directory.follow, leases.keep, tell_limits)]
+    tasks = [asyncio.create_task(one) for one in work]
+    front = server(proxy, settings.limits, settings.timeouts.shutdown)
+    back = server(admin.app(), Bounds(connections=256, connections_per_address=256), 1)
+    addresses = ["{}:{}".format(*one.getsockname()[:2]) for one in sockets]
+    log.line("serving", listen=addresses[0], admin=addresses[1], upstreams=[one.name for one in upstreams])
+    try:
+        await serve_all([(front, sockets[0]), (back, sockets[1])], ending, Handler(log))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_SECONDS):
+                while desk.in_flight:
+                    await asyncio.sleep(0.02)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for upstream in upstreams:
+            await upstream.close()
+        await ledger.close()
+        log.line("ended")
+
+
+def source_of(settings: SourceSettings) -> Source:
+    """Return the source that the settings name."""
+    if settings.file is not None:
+        return FileSource(Path(settings.file))
+    from sandbox_components.kube.client import Cluster
+    from sandbox_components.proxy.cluster_source import ClusterSource
+
+    return ClusterSource(Cluster.connect, str(settings.namespace))
+
+
+async def _supervised(work: Callable[[], Awaitable[None]], complain: Callable[[Exception], None]) -> None:
+    """Keep background work going: a fault in it is told, and it begins anew."""
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            complain(error)
+        await asyncio.sleep(_AGAIN_SECONDS)
