@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from devcluster.cache import cache_root, locked
 from devcluster.errors import ClusterError
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 POLICY = Path("/usr/sbin/policy-rc.d")
-DENY_ALL = "#!/bin/sh\nexit 101\n"
+DENY_ALL = "#!/bin/sh\n# sandbox-components, only while it installs packages\nexit 101\n"
 
 
 class DebianError(ClusterError):
@@ -94,7 +95,14 @@ def install_debian_packages(names: Iterable[str] | None = None) -> list[str]:
     Raises:
         DebianError: something is missing and there is no apt-get, we aren't root, or apt-get failed.
     """
-    missing = missing_packages(names)
+    wanted = None if names is None else list(names)
+    if not missing_packages(wanted):
+        return []
+    with locked(cache_root() / "debian.lock", "it is installing Debian packages"):
+        return _install(missing_packages(wanted))
+
+
+def _install(missing: list[Package]) -> list[str]:
     if not missing:
         return []
     wanted = [one.name for one in missing]
@@ -145,8 +153,12 @@ def _last_output(lines: int = 8) -> str:
 
 @contextlib.contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Deny package scripts to start services, by Debian's own policy file; an existing one is put back."""
+    """Deny package scripts to start services, by Debian's own policy file; an existing one is put back.
+
+    One of ours is what a killed run has left: it goes.
+    """
     before = POLICY.read_bytes() if POLICY.exists() else None
+    before = None if before == DENY_ALL.encode() else before
     mode = POLICY.stat().st_mode & 0o777 if before is not None else 0o755
     POLICY.write_text(DENY_ALL)
     POLICY.chmod(0o755)

@@ -161,7 +161,7 @@ class Engine:
             env=self._environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",  # whatever the locale: secrets pass through here
             errors="replace",
             check=False,
         )
@@ -204,7 +204,7 @@ class Engine:
             stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            text=True,
+            encoding="utf-8",  # whatever the locale: secrets pass through here
             errors="replace",
         )
 
@@ -225,7 +225,9 @@ def _follow(line: str, problems: list[str], report: Report) -> None:
     try:
         event = json.loads(line)
     except ValueError:
-        problems.append(line)
+        event = None
+    if not isinstance(event, dict):  # a plugin's own words, even if they are a bare number
+        problems.append(line.rstrip())
         return
     diagnostic = event.get("diagnosticEvent")
     if diagnostic is not None and diagnostic.get("severity") == "error":

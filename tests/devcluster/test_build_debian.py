@@ -26,6 +26,7 @@ case "$*" in *install*) echo '#!/bin/sh' > {made}; chmod 755 {made} ;; esac
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(debian, "PACKAGES", (MISSING, Package("shell", ("sh",))))
     monkeypatch.setattr(debian, "POLICY", tmp_path / "policy")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(debian.os, "geteuid", lambda: 0)
     monkeypatch.setattr(debian, "_disable", lambda service: (tmp_path / "disabled").write_text(service))
     return tmp_path
@@ -44,6 +45,12 @@ def test_installs_only_what_is_missing_and_starts_no_service(machine: Path) -> N
 
 
 def test_takes_the_policy_away_again(machine: Path) -> None:
+    debian.install_debian_packages()
+    assert not (machine / "policy").exists()
+
+
+def test_takes_away_the_policy_that_a_killed_run_has_left(machine: Path) -> None:
+    (machine / "policy").write_text(debian.DENY_ALL)
     debian.install_debian_packages()
     assert not (machine / "policy").exists()
 

@@ -87,6 +87,12 @@ def test_an_update_that_fails_without_a_word(stand_in: StandIn, engine: Engine) 
         engine.up(["urn:a"], message="m", report=lambda line: None)
 
 
+def test_words_between_the_events_are_told_whatever_they_are(stand_in: StandIn, engine: Engine) -> None:
+    stand_in.fails('5\n"ä"\nnull\n{"sequence": 1}\nthe provider is cross\n')
+    with pytest.raises(SandboxError, match="the provider is cross"):
+        engine.up(["urn:a"], message="m", report=lambda line: None)
+
+
 def test_no_pulumi(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(NotFound, match="the command pulumi is not on PATH"):
