@@ -121,7 +121,8 @@ def group_of(field: str) -> str | None:
 
 def _image(container: Mapping[str, Any]) -> dict[str, Any]:
     image, policy = container.get("image"), container.get("imagePullPolicy")
-    return {"image": image, "imagePullPolicy": None if policy == _usual_policy(image) else policy}
+    is_usual = image == UNKNOWN or policy == _usual_policy(image)
+    return {"image": image, "imagePullPolicy": None if is_usual else policy}
 
 
 def _usual_policy(image: object) -> str | None:

@@ -21,10 +21,9 @@ from sandbox_components.manifests.reading import (
     own_labels,
     read_workload,
 )
-from sandbox_components.operations.object_words import INGRESS, POLICY, metadata_words, words_of
+from sandbox_components.operations.object_words import INGRESS, POLICY, SECRET, metadata_words, words_of
 from sandbox_components.operations.plan import CLAIM, PROTECT, STATEFUL_SET, UNPROTECT, Step
 
-SECRET = "kubernetes:core/v1:Secret"
 SERVICE = "kubernetes:core/v1:Service"
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 _ORDER = {word: index for index, word in enumerate(GROUPS)}

@@ -10,11 +10,12 @@ from typing import Any
 
 from sandbox_components.manifests.placement import SKIP_AWAIT
 from sandbox_components.manifests.policy import PRIVATE_RANGES_V4, PRIVATE_RANGES_V6
-from sandbox_components.manifests.reading import read_workload
+from sandbox_components.manifests.reading import UNKNOWN, read_workload
 from sandbox_components.operations.plan import STATEFUL_SET, Step
 from sandbox_components.spec import naming
 
 POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+SECRET = "kubernetes:core/v1:Secret"
 INGRESS = "kubernetes:networking.k8s.io/v1:Ingress"
 _VERSION_LABEL = "app.kubernetes.io/version"
 
@@ -31,6 +32,10 @@ def words_of(own: Sequence[Step], side: str, *, with_template: bool = True) -> d
             words |= _egress(inputs)
         if step.type == INGRESS:
             words["expose"] = _expose(inputs)
+    made_up = {_name(getattr(step, side)) for step in own if step.type == SECRET and step.name.endswith("-pull")}
+    listed = words.get("imagePullSecrets")
+    if made_up and isinstance(listed, list):  # that Secret is told of as `imageAuth`
+        words["imagePullSecrets"] = [name for name in listed if name not in (*made_up, UNKNOWN)] or None
     return words
 
 
@@ -94,6 +99,10 @@ def _expose(inputs: Mapping[str, Any]) -> dict[str, Any]:
 def mapping(value: object) -> Mapping[str, Any]:
     """Return a mapping as it is, and anything else as an empty one."""
     return value if isinstance(value, Mapping) else {}
+
+
+def _name(inputs: Mapping[str, Any]) -> Any:
+    return mapping(inputs.get("metadata")).get("name")
 
 
 def _first(value: object) -> Any:

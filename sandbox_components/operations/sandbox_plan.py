@@ -13,8 +13,8 @@ from typing import Any
 
 from sandbox_components.manifests.reading import UNKNOWN, read_workload
 from sandbox_components.operations.disk_plan import Disk, disk_plan
-from sandbox_components.operations.field_changes import SECRET, FieldChange, beginnings, differences
-from sandbox_components.operations.object_words import mapping
+from sandbox_components.operations.field_changes import FieldChange, beginnings, differences
+from sandbox_components.operations.object_words import SECRET, mapping
 from sandbox_components.operations.plan import COMPONENT, STATEFUL_SET, Step
 from sandbox_components.spec import naming
 

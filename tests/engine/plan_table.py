@@ -81,6 +81,17 @@ WEB = {"port": 8080}
 DISK = {"volumes": "disk"}
 """Stands for a disk of the ground's class."""
 
+FIELDS_OF_NEW = (
+    "image",
+    "entrypoint",
+    "resourceLimits.cpu",
+    "resourceLimits.memory",
+    "terminationGracePeriodSeconds",
+    "nodeSelector.sandbox-components.test/kwok",
+    "tolerations",
+)
+"""What the ground asks of every sandbox."""
+
 KINDS: dict[str, Kind] = {
     "image": Kind({}, AGENT, RESTARTS, ("image",)),
     "image-computed": Kind({}, AGENT, RESTARTS, ("image",), computed=(("a", "b"), ("a", "b"))),
@@ -150,7 +161,7 @@ KINDS: dict[str, Kind] = {
     "disk-gone": Kind(DISK, {}, PLATFORM, (), "deleted"),
     "disk-adopted": Kind({}, {"volumes": "spare"}, PLATFORM, (), "existing"),
     "claim-name": Kind(DISK, {"volumes": "renamed"}, REPLACED, (), "replaced"),
-    "added": Kind(None, {}, NEW, ("image", "entrypoint", "resourceLimits.cpu", "resourceLimits.memory")),
+    "added": Kind(None, {}, NEW, FIELDS_OF_NEW),
     "removed": Kind({}, None, REMOVED),
     "idle": Kind({}, {}, SAME),
 }
