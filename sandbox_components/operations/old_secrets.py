@@ -10,15 +10,16 @@ from __future__ import annotations
 import base64
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sandbox_components.errors import Interrupted, SandboxError
 from sandbox_components.operations.engine import Engine
-from sandbox_components.operations.plan import COMPONENT, STATEFUL_SET
-from sandbox_components.spec import naming, revision
+from sandbox_components.operations.plan import COMPONENT
+from sandbox_components.revisions.checkpoint_file import read_checkpoint
+from sandbox_components.spec import revision
 
 _SECRET = "kubernetes:core/v1:Secret"
 _SIGNATURE, _IS_SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
@@ -35,11 +36,11 @@ def secret_env_of(engine: Engine, raw_checkpoint: bytes, name: str) -> dict[str,
     Raises:
         SandboxError: the secrets can't be decrypted, or are not there; never with a value.
     """
-    data = _loaded(raw_checkpoint)
-    wanted = _wanted(_resources(data), name)
+    wanted = _wanted(raw_checkpoint, name)
     if wanted is None:
         return {}
     names, object_name = wanted
+    data = _loaded(raw_checkpoint)
     try:
         state = _decrypted(engine, data)
     except Interrupted:
@@ -70,30 +71,18 @@ def _loaded(raw_checkpoint: bytes) -> dict[str, Any]:
 
 def _resources(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     part = data.get("deployment") or (data.get("checkpoint") or {}).get("latest") or {}
-    return [one for one in part.get("resources") or [] if isinstance(one, dict) and not one.get("delete")]
+    return [one for one in part.get("resources") or [] if isinstance(one, dict)]
 
 
-def _of_sandbox(resources: list[Mapping[str, Any]], kind: str, name: str) -> Iterator[Mapping[str, Any]]:
-    """Yield a sandbox's own children of a type; the stack's name in their URNs may be an older one."""
-    for one in resources:
-        types = str(one.get("urn", "")).split("::")[2:3]
-        parent = str(one.get("parent", "")).split("::")
-        is_below = parent[-1] == name and types != [] and types[0].endswith(f"{COMPONENT}${kind}")
-        if is_below and one.get("type") == kind:
-            yield one
-
-
-def _wanted(resources: list[Mapping[str, Any]], name: str) -> tuple[list[str], str] | None:
+def _wanted(raw_checkpoint: bytes, name: str) -> tuple[list[str], str] | None:
     """Return the names of the secret variables and of the Secret with them, None where there are none."""
-    for one in _of_sandbox(resources, STATEFUL_SET, name):
-        # After an update that didn't become ready, the engine keeps the inputs of the one before.
-        sent = one.get("outputs" if one.get("initErrors") else "inputs") or {}
-        annotations = (sent.get("metadata") or {}).get("annotations") or {}
-        text = annotations.get(naming.SPEC_ANNOTATION)
-        if isinstance(text, str):
-            secret_env = revision.parse(text).get("secretEnv")
-            return None if secret_env is None else (list(secret_env["names"]), str(secret_env["secret"]))
-    raise SandboxError(f"the checkpoint of that revision does not hold the sandbox {name}")
+    found = read_checkpoint(raw_checkpoint)
+    state = found.sandboxes.get(name)
+    if state is None:
+        why = f" ({found.problem})" if found.problem is not None else ""
+        raise SandboxError(f"the checkpoint of that revision does not hold the sandbox {name}{why}")
+    secret_env = revision.parse(state.spec).get("secretEnv")
+    return None if secret_env is None else (list(secret_env["names"]), str(secret_env["secret"]))
 
 
 def _decrypted(engine: Engine, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +97,12 @@ def _decrypted(engine: Engine, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(resources: list[Mapping[str, Any]], name: str, object_name: str) -> Mapping[str, Any]:
-    for one in _of_sandbox(resources, _SECRET, name):
+    for one in resources:
+        # The stack's name in the URN may be an older one, and the Secret one that is to be deleted.
+        types = "".join(str(one.get("urn", "")).split("::")[2:3])
+        is_child = str(one.get("parent", "")).split("::")[-1] == name
+        if not is_child or not types.endswith(f"{COMPONENT}${_SECRET}"):
+            continue
         made = ((one.get("outputs") or {}).get("metadata") or {}).get("name")
         if object_name in (made, str(one.get("id", "")).rpartition("/")[2]):
             inputs = one.get("inputs") or {}

@@ -51,7 +51,7 @@ def pins_of(project: Project, stack: str) -> list[PinnedSandbox]:
     """
     from sandbox_components.spec.pin import read_pin
 
-    config = project.config(stack)
+    config = _config(project, stack)
     found, declared = config.get(PINS) or {}, config.get(SANDBOXES)
     if not isinstance(found, Mapping):
         raise InvalidInput(PINS, "is not a mapping of sandbox names")
@@ -59,6 +59,29 @@ def pins_of(project: Project, stack: str) -> list[PinnedSandbox]:
         PinnedSandbox(str(name), read_pin(found[name], f"{PINS}.{name}"), name in (declared or {}))
         for name in sorted(found, key=str)
     ]
+
+
+def pin_of(project: Project, stack: str, name: str) -> Pin | None:
+    """Return the pin of a sandbox.
+
+    Raises:
+        InvalidInput: it is broken.
+    """
+    from sandbox_components.spec.pin import read_pin
+
+    found = _config(project, stack).get(PINS)
+    return read_pin(found[name], f"{PINS}.{name}") if isinstance(found, Mapping) and name in found else None
+
+
+def _config(project: Project, stack: str) -> Mapping[str, Any]:
+    """Return the stack's config by YAML 1.2, as it is written and as Pulumi reads it: `yes` and `on` are texts."""
+    from ruamel.yaml import YAML
+
+    project.config(stack)  # tells in clear words what can't be read
+    file = project.config_file(stack)
+    data = YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8-sig")) if file.exists() else None
+    config = data.get("config") if isinstance(data, dict) else None
+    return config if isinstance(config, dict) else {}
 
 
 def pinned_id(project: Project, stack: str, name: str) -> str | None:

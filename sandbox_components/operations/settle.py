@@ -45,8 +45,9 @@ def settle(
 ) -> None:
     """Wait: created and restarted sandboxes until Ready, deleted ones until the pod is gone.
 
-    Where nothing was left to change it waits too: the command before may have been killed while it waited. A paused
-    sandbox is left alone: what changed is taken over at its resume.
+    Where nothing was left to change it waits too: the command before may have been killed while it waited; and after
+    a rollback in any case, which may have sent again what the engine thought was there. A paused sandbox is left alone:
+    what changed is taken over at its resume.
 
     Raises:
         Refused: it can't come right; says why.
@@ -55,7 +56,7 @@ def settle(
     if is_deletion:
         wait_gone(cluster, namespace, [done.name], timeout=timeout or timedelta(minutes=5), report=report)
         return
-    if not done.is_new and not done.restarts and done.outcome != "unchanged":
+    if not done.is_new and not done.restarts and done.outcome not in ("unchanged", "rolled back"):
         return
     try:
         statefulset = read_statefulset(cluster, namespace, done.name)

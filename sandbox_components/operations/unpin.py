@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sandbox_components.errors import NotFound, Refused
@@ -10,7 +9,7 @@ from sandbox_components.operations import declare
 from sandbox_components.operations.change import Request
 from sandbox_components.operations.config_file import PIN_SECRETS, PINS
 from sandbox_components.operations.engine import Engine
-from sandbox_components.operations.pins import unpinning
+from sandbox_components.operations.pins import pin_of, unpinning
 from sandbox_components.operations.plan import Plan, Step
 
 
@@ -43,7 +42,7 @@ def request_to_unpin(engine: Engine, name: str, *, adopt: bool) -> Request:
         name,
         declare.adopt(name) if adopt else unpinning(name),
         done,
-        arguments=_arguments(config, name) if adopt else {},
+        arguments=_arguments(engine, name) if adopt else {},
         message=verb,
         edited=done,
         check=check,
@@ -51,14 +50,13 @@ def request_to_unpin(engine: Engine, name: str, *, adopt: bool) -> Request:
     )
 
 
-def _arguments(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _arguments(engine: Engine, name: str) -> dict[str, Any]:
     """Return what is pinned in the words of a program's arguments; secret values aren't in it."""
-    from sandbox_components.spec.pin import config_groups, read_pin
+    from sandbox_components.spec.pin import config_groups
 
-    pins = config.get(PINS)
-    if not isinstance(pins, Mapping) or name not in pins:
+    pin = pin_of(engine.project, engine.stack, name)
+    if pin is None:
         return {}
-    pin = read_pin(pins[name], f"{PINS}.{name}")
     found = config_groups(pin.groups)
     secret = dict.fromkeys(pin.secret_env, "<secret Output>")
     return {**found, "env": {**found.get("env", {}), **secret}} if secret else found
