@@ -162,8 +162,11 @@ def tell(error: SandboxError, words: list[str]) -> int:
         }
         click.echo(json.dumps({"error": body}, ensure_ascii=False), err=True)
         return error.exit_code
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.message}", err=True, color=wants_color(words, 2))
-    for step in error.suggestions:
+    from sandbox_components.cli.output import harmless
+
+    lead = click.style("error:", fg="red", bold=True)
+    click.echo(f"{lead} {harmless(error.message)}", err=True, color=wants_color(words, 2))
+    for step in map(harmless, error.suggestions):
         click.echo(f"  {step}" if step.startswith("did you mean") else f"  try: {step}", err=True)
     return error.exit_code
 

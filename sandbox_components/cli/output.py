@@ -22,6 +22,16 @@ _COLORS = {
 }
 
 
+def harmless(text: str) -> str:
+    """Return text of others for a terminal: what would move its cursor or turn its letters round is spelt out.
+
+    An agent writes its own termination message, and whoever may make events writes those.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
+
+
 def print_document(document: Mapping[str, Any], output: str) -> None:
     """Print one answer as JSON or YAML."""
     if output == "json":
@@ -38,7 +48,8 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, with_hea
     Returns:
         The columns' widths, for rows that follow later.
     """
-    lines = [list(heads), *[list(row) for row in rows]]
+    rows = [[harmless(cell) for cell in row] for row in rows]
+    lines = [list(heads), *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
     if with_heads:
         print_row(heads, widths)
@@ -49,8 +60,9 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, with_hea
 
 def print_row(row: Sequence[str], widths: Sequence[int]) -> None:
     """Print one row of a table."""
-    cells = [_colored(cell, cell.ljust(width)) for cell, width in zip(row, widths, strict=True)]
-    cells[-1] = _colored(row[-1], row[-1])
+    words = [harmless(cell) for cell in row]
+    cells = [_colored(word, word.ljust(width)) for word, width in zip(words, widths, strict=True)]
+    cells[-1] = _colored(words[-1], words[-1])
     click.echo("   ".join(cells).rstrip())
 
 

@@ -8,6 +8,8 @@ from typing import Self
 
 import click
 
+from sandbox_components.cli.output import harmless
+
 
 class Progress:
     """Tells what a verb waits for. Use as a context manager; call it with a sandbox's name and a line of news."""
@@ -30,7 +32,7 @@ class Progress:
         if self._is_quiet:
             return
         seconds = time.monotonic() - self._begun
-        line = f"{name}: {message} ({seconds:.1f}s)"
+        line = harmless(f"{name}: {message} ({seconds:.1f}s)")
         if not self._is_terminal:
             click.echo(line, err=True)
             return

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import click
 
-from sandbox_components.cli.output import NONE, UNKNOWN, age, print_table, shown
+from sandbox_components.cli.output import NONE, UNKNOWN, age, harmless, print_table, shown
 from sandbox_components.kube.observation import Event, Observation, State
 from sandbox_components.spec.naming import CONTAINER, pod_name
 
@@ -27,7 +27,7 @@ def print_sections(seen: Observation, now: datetime, *, with_events: bool = True
     if with_events:
         _print_events(seen.events, now)
     for label, step in next_steps(seen):
-        click.echo(f"{label}: {step}")
+        click.echo(f"{label}: {harmless(step)}")
 
 
 def next_steps(seen: Observation) -> Lines:
@@ -143,7 +143,7 @@ def _ports(seen: Observation) -> Lines:
 def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:
     click.echo(click.style(title, bold=True))
     for label, value in lines:
-        click.echo(f"  {(label + ':').ljust(_LABEL_WIDTH)} {value}")
+        click.echo(f"  {(label + ':').ljust(_LABEL_WIDTH)} {harmless(value)}")
     click.echo()
 
 

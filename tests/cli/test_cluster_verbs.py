@@ -14,7 +14,7 @@ from sandbox_components.kube import paths
 from tests.cli.cluster_side import command_on
 from tests.cli.in_process import Answer, Command
 from tests.kube.api import FakeApi
-from tests.kube.objects import NAME, NAMESPACE, claim, condition, pod, running, storage_class, waiting
+from tests.kube.objects import NAME, NAMESPACE, claim, condition, pod, running, storage_class, terminated, waiting
 from tests.operations.cluster_side import POD, SET, api_pod, sandbox_in
 
 LOG = f"{POD}/log"
@@ -345,6 +345,17 @@ def test_watching_outlasts_a_cluster_that_is_away_and_minds_no_stack(
     answer = watched(sandbox, monkeypatch, [lambda: api.put(sick) and None], "--stack", "another")
     assert answer.code == 130
     assert [json.loads(line)["state"] for line in answer.out.splitlines()] == ["Running", "Error"]
+
+
+def test_an_agents_last_words_do_nothing_to_the_terminal(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    ended = terminated(1)
+    ended["terminated"]["message"] = "\x1b]0;gotcha\x07\x1b[2Jall is well"
+    api.put(api_pod(pod(ended, ready=False)))
+    for words in (["describe", NAME], ["list", "-o", "wide"], ["exec", NAME, "--", "true"]):
+        answer = sandbox(*words)
+        assert r"\x1b]0;gotcha\x07\x1b[2Jall is well" in answer.out + answer.err
+        assert "\x1b" not in answer.out + answer.err
 
 
 def test_a_claim_without_class_is_explained(api: FakeApi, sandbox: Command) -> None:

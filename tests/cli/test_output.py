@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from sandbox_components.cli.options import Duration
-from sandbox_components.cli.output import age, print_table, span
+from sandbox_components.cli.output import age, harmless, print_table, span
 from tests.kube.objects import NOW
 
 
@@ -40,6 +40,21 @@ def test_a_table_cuts_nothing_and_leaves_no_trailing_blanks(capsys: pytest.Captu
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "x" * 200 + "   y"
     assert lines[2] == "z"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("plain ä 日本 🙂", "plain ä 日本 🙂"),
+        ("two\nlines", "two\nlines"),
+        ("\x1b[2J\x9b31m\a\r", r"\x1b[2J\x9b31m\x07\r"),
+        ("abc\u202etxt", r"abc\u202etxt"),
+    ],
+)
+def test_a_terminal_is_sent_no_commands_of_others(written: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert harmless(written) == shown
+    print_table(["A"], [[written.replace("\n", " ")]])
+    assert capsys.readouterr().out == f"A\n{shown}\n".replace("two\n", "two ")
 
 
 @pytest.mark.parametrize(
