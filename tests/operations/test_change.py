@@ -52,7 +52,7 @@ class MadeEngine:
         data = yaml.load(config_file.read_text())
         name, key = path.split('"')[1::2]
         config = data["config"]
-        secrets = config.setdefault("sandbox-components:secretEnv", {}).setdefault(name, {})
+        secrets = config.setdefault(path.partition("[")[0], {}).setdefault(name, {})
         secrets[key] = {"secure": f"v1:{len(value)}"}
         data["encryptionsalt"] = data.get("encryptionsalt") or "v1:new"
         with config_file.open("w") as stream:
