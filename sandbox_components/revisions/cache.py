@@ -19,7 +19,9 @@ import msgspec
 
 from sandbox_components.revisions.model import Checkpoint, Entry, SandboxState
 
-FORMAT = 1
+FORMAT = 2
+DIGEST = 16
+"""Bytes of the content's digest, which stands before it."""
 T = TypeVar("T")
 
 
@@ -78,7 +80,9 @@ class HistoryCache:
         self._checkpoints: dict[str, tuple[str, Checkpoint]] = {}
         self._is_new = False
         try:
-            self._take(_FILE.decode(self.file.read_bytes()))
+            data = self.file.read_bytes()
+            if data[:DIGEST] == _digest(data[DIGEST:]):
+                self._take(_FILE.decode(data[DIGEST:]))
         except (OSError, ValueError, LookupError, OverflowError):
             self._entries, self._checkpoints = {}, {}
 
@@ -107,7 +111,8 @@ class HistoryCache:
             for name in kept.keys() - set(names):
                 del kept[name]
         with contextlib.suppress(OSError):
-            self._write(msgspec.msgpack.encode(self._content()))
+            content = msgspec.msgpack.encode(self._content())
+            self._write(_digest(content) + content)
             self._is_new = False
 
     def _write(self, data: bytes) -> None:
@@ -180,6 +185,10 @@ def default_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
     return home / "sandbox-components" / "history"
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST).digest()
 
 
 def _of_mark(kept: tuple[str, T] | None, mark: str) -> T | None:

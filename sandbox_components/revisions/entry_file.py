@@ -79,7 +79,7 @@ def _value(raw: msgspec.Raw) -> Any:
         return value
     try:  # an object that was set as text
         return msgspec.json.decode(value)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
