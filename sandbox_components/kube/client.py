@@ -7,6 +7,7 @@ command reads a handful of kinds and every one of its calls pays for the imports
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -26,6 +27,9 @@ MERGE_PATCH = "application/merge-patch+json"
 _PAGE = 500
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
+_BUSY_TRIES = 4
+_BUSY_SECONDS = 10.0
+"""A busy API server says 429 and when to come back, without having done anything; that long it is waited for."""
 _WATCH_SECONDS = 60
 """How long a watch lasts. One that says nothing for longer is a dead connection, and is noticed by that."""
 
@@ -58,6 +62,7 @@ class Cluster:
                 connection.source, f"the kubeconfig's server, certificates or credentials can't be used: {error}"
             ) from error
         self._ahead: float = 0.0
+        self._tries = _BUSY_TRIES if timeout_seconds >= _READ_SECONDS else 1  # who is in a hurry doesn't ask again
 
     @classmethod
     def connect(
@@ -204,6 +209,11 @@ class Cluster:
             headers=None if body is None else {"Content-Type": content_type},
         )
         response = self._sent(request)
+        for _ in range(self._tries - 1):
+            if response.status_code != 429:
+                break
+            time.sleep(_pause_of(response))
+            response = self._sent(request)
         if response.status_code >= 400:
             raise self._fault(response.status_code, response.content, answers.Request.of(method, path))
         self._keep_time(response)
@@ -248,3 +258,9 @@ class Cluster:
         ahead = server - datetime.now(UTC).timestamp()
         # The header has whole seconds only: differences below two seconds are its rounding, not a wrong clock.
         self._ahead = ahead if abs(ahead) > 2 else 0.0
+
+
+def _pause_of(response: httpx2.Response) -> float:
+    """Return for how long the server wants to be left alone."""
+    asked = response.headers.get("retry-after", "")
+    return min(float(asked), _BUSY_SECONDS) if asked.isdecimal() else 1.0

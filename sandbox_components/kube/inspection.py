@@ -49,22 +49,27 @@ class Right:
         return f"{self.verb} {self.resource}" + (f"/{self.subresource}" if self.subresource else "")
 
 
+_GETS = (Right("get", "statefulsets", "apps"), Right("get", "pods"))
+
 RIGHTS: dict[str, tuple[Right, ...]] = {
     "list, describe": (
+        *_GETS,
         Right("list", "statefulsets", "apps"),
         Right("list", "pods"),
+        Right("get", "persistentvolumeclaims"),
         Right("list", "persistentvolumeclaims"),
         Right("list", "events"),
         Right("get", "services"),
     ),
     "pause, resume": (
+        *_GETS,
         Right("patch", "statefulsets", "apps"),
         Right("patch", "statefulsets", "apps", "scale"),
         Right("watch", "pods"),
         Right("watch", "events"),
     ),
-    "logs": (Right("get", "pods", subresource="log"),),
-    "exec": (Right("get", "pods", subresource="exec"), Right("create", "pods", subresource="exec")),
+    "logs": (*_GETS, Right("get", "pods", subresource="log")),
+    "exec": (*_GETS, Right("get", "pods", subresource="exec"), Right("create", "pods", subresource="exec")),
     "create, update, delete": tuple(
         Right(verb, resource, group)
         for group, resource in (
@@ -75,7 +80,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
             ("", "serviceaccounts"),
             ("networking.k8s.io", "networkpolicies"),
         )
-        for verb in ("create", "patch", "delete")
+        for verb in ("get", "create", "patch", "delete")
     ),
 }
 """What each group of verbs needs in the namespace."""

@@ -96,3 +96,25 @@ def test_only_a_followed_log_may_be_silent_for_ever() -> None:
         log.format("followed"): None,
         log.format("stamp"): 5.0,
     }
+
+
+@pytest.mark.parametrize(("refusals", "tries"), [(0, 1), (2, 3), (9, 4)])
+def test_a_busy_server_is_asked_again_when_it_says(refusals: int, tries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("sandbox_components.kube.client.time.sleep", slept.append)
+    bodies: list[bytes] = []
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        bodies.append(request.read())
+        if len(bodies) <= refusals:
+            return httpx2.Response(429, json={"message": "too many requests"}, headers={"Retry-After": "60"})
+        return httpx2.Response(200, json={"kind": "Scale"})
+
+    connected = cluster(handle)
+    if refusals < 4:
+        assert connected.patch("/apis/apps/v1/statefulsets/a/scale", {"spec": {"replicas": 0}}) == {"kind": "Scale"}
+    else:
+        with pytest.raises(Unreachable, match="too many requests"):
+            connected.patch("/apis/apps/v1/statefulsets/a/scale", {"spec": {"replicas": 0}})
+    assert bodies == [b'{"spec": {"replicas": 0}}'] * tries
+    assert slept == [10.0] * (tries - 1)
