@@ -104,6 +104,9 @@ def _of_stack(target: Target) -> Target:
     """Fill in what a stack's config says about kubeconfig, context and namespace, and no flag did.
 
     Where there is no project the flags stand alone: pause and the like need only the cluster.
+
+    Raises:
+        InvalidInput: the config names the cluster in secret, and nothing else names one.
     """
     from sandbox_components.errors import NotFound
     from sandbox_components.operations.project import Project
@@ -113,11 +116,18 @@ def _of_stack(target: Target) -> Target:
     except NotFound:
         return target
     config = project.config(str(target.stack))
+    key = "kubernetes:kubeconfig"
+    if isinstance(config.get(key), Mapping) and not target.kubeconfig and not os.environ.get("KUBECONFIG"):
+        raise InvalidInput(
+            key,
+            f'is a secret of stack "{target.stack}", which only the engine reads: another cluster could be meant',
+            suggestions=["export KUBECONFIG=PATH of that cluster's kubeconfig"],
+        )
     return replace(
         target,
         namespace=target.namespace or project.default_namespace(str(target.stack)),
         context=target.context or _text(config, "kubernetes:context"),
-        kubeconfig=target.kubeconfig or _text(config, "kubernetes:kubeconfig"),
+        kubeconfig=target.kubeconfig or _text(config, key),
     )
 
 

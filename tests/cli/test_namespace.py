@@ -1,4 +1,4 @@
-"""Which namespace a verb works in: -n, --stack, the variables, the stack's config, in this order."""
+"""Which namespace a verb works in: -n, --stack, the variables, the stack's config, in this order; and which cluster."""
 
 from __future__ import annotations
 
@@ -73,6 +73,20 @@ def test_without_a_project_the_variable_counts_beside_the_flag(
     sandbox = command_on(api, monkeypatch, capsys, tmp_path)
     monkeypatch.setenv("SANDBOX_NAMESPACE", "of-variable")
     assert asked(api, sandbox, "--stack", "production") == "of-variable"
+
+
+def test_a_cluster_that_is_named_in_secret_is_not_guessed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sandbox = command_on(FakeApi(), monkeypatch, capsys, tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text(PROJECT)
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {kubernetes:kubeconfig: {secure: v1:x}}\n")
+    answer = sandbox("pause", "nightly", "--stack", "dev")
+    assert answer.code == 2
+    assert 'error: kubernetes:kubeconfig: is a secret of stack "dev"' in answer.err
+    assert sandbox("list", "--stack", "dev", "--kubeconfig", "k").code == 0
+    monkeypatch.setenv("KUBECONFIG", "k")
+    assert sandbox("list", "--stack", "dev").code == 0
 
 
 def test_completion_asks_where_the_verb_would(

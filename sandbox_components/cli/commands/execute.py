@@ -48,7 +48,8 @@ def command(
 ) -> int:
     """Run a command in a sandbox, without a shell: each word arrives as it is.
 
-    The exit code is the command's own; 127 if it isn't there, 126 if it can't be run, 125 for every other fault.
+    The exit code is the command's own; 127 if it isn't there, 126 if it can't be run, 125 for every other fault, 2 for
+    wrong flags.
 
     \b
     sandbox exec nightly -- ls -l /workspace
