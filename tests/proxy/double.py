@@ -93,7 +93,8 @@ class Provider:
             return
         self.open += 1
         gone = asyncio.create_task(_disconnect(receive))
-        answer = asyncio.create_task(self._answer(path, _headers(scope), bytes(body), send))
+        hang_up = receive.__self__.transport.abort  # type: ignore[attr-defined]  # uvicorn's, which has no other way
+        answer = asyncio.create_task(self._answer(path, _headers(scope), bytes(body), send, hang_up))
         try:
             await asyncio.wait({gone, answer}, return_when=asyncio.FIRST_COMPLETED)
             answer.cancel()
@@ -110,7 +111,9 @@ class Provider:
         told = {"calls": [asdict(one) for one in self.calls], "open": self.open}
         await _send_json(send, 200, told)
 
-    async def _answer(self, path: str, headers: dict[str, str], raw: bytes, send: Send) -> None:
+    async def _answer(
+        self, path: str, headers: dict[str, str], raw: bytes, send: Send, hang_up: Callable[[], None]
+    ) -> None:
         try:
             body = json.loads(raw or b"{}")
         except ValueError:
@@ -133,7 +136,8 @@ class Provider:
         if wish.stall == "before":
             await asyncio.sleep(3600)
         if wish.cut == "before":
-            raise ConnectionAbortedError
+            hang_up()
+            return
         if wish.status != 200:
             error = {"type": "error", "error": {"message": "as you wished", "type": "api_error"}}
             await _send_json(send, wish.status, error, {"retry-after": "7"} if wish.status in (429, 503) else {})
@@ -290,7 +294,7 @@ def _messages(seen: Seen, wish: Wish) -> Made:
 
 
 def _embeddings(seen: Seen, wish: Wish) -> Made:
-    seen.output = 0
+    seen.output = seen.cached = 0
     usage = {"prompt_tokens": seen.input, "total_tokens": seen.input}
     data = [{"object": "embedding", "index": 0, "embedding": [0.5, -0.25]}]
     return [], {"object": "list", "data": data, "model": seen.model, **({"usage": usage} if wish.usage else {})}
