@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_GUARDS = {
-    "protect": "  [protected from now on: the engine refuses to delete it]",
-    "unprotect": "  [not protected any more: it can be deleted from now on]",
-}
-_WORDS = {"create": "+", "update": "~", "delete": "-"}
-
 
 @dataclass(frozen=True)
 class Run:
@@ -119,6 +113,7 @@ def carry_out(
     target: Target, request: Request, run: Run, *, engine: Engine | None = None, telling: Telling | None = None
 ) -> None:
     """Run the editing routine, wait for the cluster, and print the answer."""
+    from sandbox_components.cli.planned import show_plan
     from sandbox_components.operations.change import Mode, change
     from sandbox_components.operations.settle import check_free, settle
 
@@ -182,29 +177,3 @@ def tell_to_commit(engine: Engine, message: str) -> None:
     if line is not None:
         click.echo(f"{file.name} is not committed, and an update from another checkout would undo this", err=True)
         click.echo(f"  try: {line}", err=True)
-
-
-def show_plan(planned: Change) -> None:
-    """Print what would happen, in the words of the engine's preview, on stderr."""
-    from sandbox_components.operations.plan import STATEFUL_SET
-
-    click.echo(f"plan for {planned.name}:", err=True)
-    for step in planned.steps:
-        sign = _WORDS.get(step.operation, "±" if "replace" in step.operation else "·")
-        kind = step.type.rsplit(":", 1)[-1]
-        fields = f"  [{', '.join(step.fields)}]" if step.operation == "update" and step.fields else ""
-        fields = _GUARDS.get(step.operation, fields)
-        click.echo(f"  {sign} {kind} {step.name}{fields}", err=True)
-    if not planned.steps:
-        click.echo("  no changes", err=True)
-    elif planned.deletes_disk:
-        for claim in planned.deletes_disk:
-            click.echo(f"  disk: the claim {claim} and all files on it are deleted with the sandbox", err=True)
-    elif planned.is_new:
-        pass
-    elif any(step.type == STATEFUL_SET and step.operation == "delete" for step in planned.steps):
-        click.echo("  no disk is deleted", err=True)
-    elif planned.restarts:
-        click.echo("  restarts the agent (a paused one takes it over at resume); the disk stays", err=True)
-    else:
-        click.echo("  no restart; the disk stays", err=True)

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 
 import click
 
+from sandbox_components.operations.change import Change
+from sandbox_components.operations.disk_plan import GROWN, disk_plan
+from sandbox_components.operations.field_changes import FieldChange, differences
+from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Plan
 from sandbox_components.operations.planning import StackPlan
 from sandbox_components.operations.sandbox_plan import NEW, REMOVED, REPLACED, SAME, Refusal, Restart, SandboxPlan
 from sandbox_components.views.plan_words import left_out, nothing_differs, other, sides, sums, verdict
 
 _SIGNS = {NEW: ("+", "green"), REMOVED: ("-", "red"), REPLACED: ("±", "yellow"), SAME: ("=", None)}
+_GUARDS = {
+    "protect": "  [protected from now on: the engine refuses to delete it]",
+    "unprotect": "  [not protected any more: it can be deleted from now on]",
+}
+_OPERATIONS = {"create": "+", "update": "~", "delete": "-"}
 RESTARTS = "restarts: the agent of a running sandbox is stopped and started anew; a paused one notices at its resume"
 
 
@@ -42,25 +51,29 @@ def print_plan(plan: StackPlan, *, is_named: bool) -> None:
         click.echo("the preview broke off there: more may change than is shown")
 
 
-def sandbox_lines(one: SandboxPlan, *, indent: str = "") -> list[str]:
+def sandbox_lines(one: SandboxPlan) -> list[str]:
     """Return the lines that tell of one sandbox."""
     sign, color = ("!", "red") if one.refusals else _SIGNS.get(one.outcome, ("~", "yellow"))
     if color == "yellow" and one.restart is Restart.NO:
         color = None
     told = verdict(one)
-    lines = [f"{indent}{click.style(sign, fg=color)} {one.name}: {click.style(told, fg=color)}"]
-    rows = [
-        (change.field, " → ".join(side for side in sides(change, is_new=one.outcome == NEW) if side is not None))
-        for change in one.changes
-    ]
+    lines = [f"{click.style(sign, fg=color)} {one.name}: {click.style(told, fg=color)}"]
+    rows = [_row(change, is_new=one.outcome == NEW) for change in one.changes]
     if nothing_differs(one):
         rows.append(("", "nothing differs: what failed before is tried again"))
     if one.outcome != SAME or one.disk.outcome != "none":
         is_lost = one.disk.loses_files
         rows.append(("disk", click.style(one.disk.text, fg="red") if is_lost else one.disk.text))
+    return [*lines, *_aligned(rows), *refusal_lines(one.refusals, "    ")]
+
+
+def _row(change: FieldChange, *, is_new: bool = False) -> tuple[str, str]:
+    return change.field, " → ".join(side for side in sides(change, is_new=is_new) if side is not None)
+
+
+def _aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
     width = min(max((len(field) for field, _ in rows), default=0), 40)
-    lines += [f"{indent}    {field.ljust(width)}   {shown}" for field, shown in rows]
-    return [*lines, *refusal_lines(one.refusals, f"{indent}    ")]
+    return [f"    {field.ljust(width)}   {shown}" for field, shown in rows]
 
 
 def refusal_lines(refusals: Sequence[Refusal], indent: str) -> list[str]:
@@ -70,3 +83,36 @@ def refusal_lines(refusals: Sequence[Refusal], indent: str) -> list[str]:
         lines.append(f"{indent}{click.style('refused:', fg='red')} {one.reason}")
         lines += [f"{indent}  try: {step}" for step in one.suggestions]
     return lines
+
+
+def show_plan(planned: Change) -> None:
+    """Print on stderr what a verb would do to its sandbox, before it asks.
+
+    What comes and goes is told by object, what differs by field, and last what becomes of agent and disk.
+    """
+    click.echo(f"plan for {planned.name}:", err=True)
+    owners = Plan(planned.steps).owners()
+    own = [step for step in planned.steps if step.urn in owners]
+    is_deletion = any(step.type == STATEFUL_SET and step.operation == "delete" for step in own)
+    changes = () if planned.is_new or is_deletion else differences(own)
+    for step in planned.steps:
+        if step.operation == "update" and step in own and changes:
+            continue
+        sign = _OPERATIONS.get(step.operation, "±" if "replace" in step.operation else "·")
+        fields = f"  [{', '.join(step.fields)}]" if step.operation == "update" and step.fields else ""
+        told = _GUARDS.get(step.operation, fields)
+        click.echo(f"  {sign} {step.type.rsplit(':', 1)[-1]} {step.name}{told}", err=True)
+    for line in _aligned([_row(change) for change in changes]):
+        click.echo(line, err=True)
+    if not planned.steps:
+        click.echo("  no changes", err=True)
+    elif planned.deletes_disk:
+        for claim in planned.deletes_disk:
+            click.echo(f"  disk: the claim {claim} and all files on it are deleted with the sandbox", err=True)
+    elif is_deletion:
+        click.echo("  no disk is deleted", err=True)
+    elif not planned.is_new:
+        disk = next((disk_plan(own, None, None) for step in own if step.type == CLAIM), None)
+        stays = f"disk: {disk.text}" if disk is not None and disk.outcome == GROWN else "the disk stays"
+        agent = "restarts the agent (a paused one takes it over at resume)" if planned.restarts else "no restart"
+        click.echo(f"  {agent}; {stays}", err=True)

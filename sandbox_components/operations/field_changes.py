@@ -83,7 +83,8 @@ def beginnings(own: Sequence[Step]) -> tuple[FieldChange, ...]:
 
 
 def _reading(own: Sequence[Step], side: str) -> Reading:
-    return next((read_workload(getattr(step, side)) for step in own if step.type == STATEFUL_SET), Reading({}))
+    inputs: Mapping[str, Any] = next((getattr(step, side) for step in own if step.type == STATEFUL_SET), {})
+    return read_workload(inputs) if inputs else Reading({})
 
 
 def _compared(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[FieldChange]:
