@@ -121,11 +121,9 @@ class Cluster:
                 return found, str(meta.get("resourceVersion") or "")
             wanted["continue"] = meta["continue"]
 
-    def patch(self, path: str, body: Json, *, dry_run: bool = False) -> Json:
+    def patch(self, path: str, body: Json) -> Json:
         """Merge `body` into an object under the command's own field manager."""
         params = {"fieldManager": FIELD_MANAGER}
-        if dry_run:
-            params["dryRun"] = "All"
         return self._decoded("PATCH", path, params=params, body=body, content_type=MERGE_PATCH)
 
     def create(self, path: str, body: Json) -> Json:

@@ -18,22 +18,20 @@ def wanted_replicas(statefulset: Json) -> int:
     return replicas if isinstance(replicas, int) else 1
 
 
-def set_replicas(
-    cluster: Cluster, statefulset: Json, replicas: int, note: record.Record, *, dry_run: bool = False
-) -> None:
+def set_replicas(cluster: Cluster, statefulset: Json, replicas: int, note: record.Record) -> None:
     """Write the note, then scale.
 
     In this order, because a note alone changes nothing, while a pause without a note would be nobody's.
     """
     namespace, name = text(statefulset, "metadata", "namespace"), name_of(statefulset)
-    write_note(cluster, namespace, name, note, dry_run=dry_run)
-    cluster.patch(paths.scale(namespace, name), {"spec": {"replicas": replicas}}, dry_run=dry_run)
+    write_note(cluster, namespace, name, note)
+    cluster.patch(paths.scale(namespace, name), {"spec": {"replicas": replicas}})
 
 
-def write_note(cluster: Cluster, namespace: str, name: str, note: record.Record, *, dry_run: bool = False) -> None:
+def write_note(cluster: Cluster, namespace: str, name: str, note: record.Record) -> None:
     """Write the pause annotation, which changes no generation and no pod."""
     body = {"metadata": {"annotations": {PAUSE_ANNOTATION: note.dump()}}}
-    cluster.patch(paths.statefulsets(namespace, name), body, dry_run=dry_run)
+    cluster.patch(paths.statefulsets(namespace, name), body)
 
 
 def next_generation(statefulset: Json) -> int | None:

@@ -78,7 +78,7 @@ class FakeApi(httpx2.BaseTransport):
             if re.fullmatch(pattern, f"{request.method} {path}"):
                 return _status(status, message)
         if request.method == "PATCH":
-            return self._patched(path, json.loads(request.read()), params)
+            return self._patched(path, json.loads(request.read()))
         if request.method == "POST":
             return httpx2.Response(201, json=self._created(path, json.loads(request.read())))
         if path.endswith("/log"):
@@ -106,13 +106,11 @@ class FakeApi(httpx2.BaseTransport):
         kind = "StatefulSet" if "template" in obj.get("spec", {}) else kind
         return _FOLDERS[kind](obj["metadata"]["namespace"])
 
-    def _patched(self, path: str, body: Json, params: dict[str, str]) -> httpx2.Response:
+    def _patched(self, path: str, body: Json) -> httpx2.Response:
         self.bodies.append((path, body))
         base = path.removesuffix("/scale")
         if base not in self.objects:
             return _status(404, "not found")
-        if params.get("dryRun"):
-            return httpx2.Response(200, json=self.objects[base])
         changed = copy.deepcopy(self.objects[base])
         _merge(changed, body)
         if path != base:
