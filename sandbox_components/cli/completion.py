@@ -28,8 +28,8 @@ def complete_sandbox(ctx: click.Context, param: click.Parameter, incomplete: str
 def complete_revision(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the numbers of the sandbox's revisions, newest first, with what made each; none on Pulumi Cloud."""
     try:
-        from sandbox_components.cli.options import Target
         from sandbox_components.cli.changing import engine_of
+        from sandbox_components.cli.options import Target
         from sandbox_components.operations.revisions import read_timeline
         from sandbox_components.views.revisions import cause_text, image_of
 

@@ -68,4 +68,4 @@ def _print_drift(found: Comparison) -> None:
     click.echo(f"drift in {', '.join(found.drift)}: the cluster doesn't hold {declared}")
     if found.by:
         click.echo(f"parts of the pod template belong to: {', '.join(found.by)}")
-    click.echo("take it back: pulumi refresh, then pulumi up", err=True)
+    click.echo("take it back: pulumi up --refresh", err=True)

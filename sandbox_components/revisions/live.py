@@ -141,19 +141,18 @@ def _holds(live: Json | None, made: Json | None) -> bool:
 def _ports(container: Json, service: Json | None) -> list[Json]:
     """Return the ports that the container names and the Service leads to; others come with a name that says so."""
     inside = {(one.get("containerPort"), text(one, "protocol")): text(one, "name") for one in items(container, "ports")}
-    outside: dict[tuple[Any, str], str] = {}
-    for one in items(service, "spec", "ports"):
-        target = one.get("targetPort", one.get("port"))
-        name = text(one, "name") if target == one.get("port") else f"{text(one, 'name')} (leads to {target})"
-        outside[one.get("port"), text(one, "protocol")] = name
+    outside = {(one.get("port"), text(one, "protocol")): one for one in items(service, "spec", "ports")}
     found = []
-    for key in sorted({*inside, *outside}, key=str):
-        name = inside.get(key, "")
-        if key not in outside:
-            name = f"{name} (not in the Service)"
-        elif outside[key] != name:
-            name = (
-                f"{outside[key]} (in the Service alone)" if key not in inside else f"{name} (Service: {outside[key]})"
-            )
+    for key in {**inside, **outside}:
+        led = outside.get(key)
+        name = inside.get(key, text(led, "name"))
+        if led is None:
+            name += " (not in the Service)"
+        elif key not in inside:
+            name += " (in the Service alone)"
+        elif text(led, "name") != name:
+            name += f" (Service: {text(led, 'name')})"
+        if led is not None and led.get("targetPort", key[0]) != key[0]:
+            name += f" (leads to {led['targetPort']})"
         found.append({"port": key[0], "name": name, "protocol": key[1]})
     return sorted(found, key=lambda one: (str(one["port"]).zfill(5), one["protocol"]))
