@@ -2,131 +2,140 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Iterator
+import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
+from tests.engine.rollback_ground import (
+    BUSYBOX,
+    NAME,
+    PIN_SECRETS,
+    PINS,
+    config_of,
+    declare,
+    held,
+    image,
+    two_revisions,
+)
 from tests.engine.sandbox_command import SandboxCommand
+from tests.harness import moto
+from tests.harness.api import is_ready
 from tests.harness.ground import Ground
-from tests.harness.stack import Stack
 
 pytestmark = [pytest.mark.engine]
 
-NAME = "one"
-PINS, PIN_SECRETS = "sandbox-components:pins", "sandbox-components:pinSecrets"
-BUSYBOX = "localhost:5000/busybox:1"
+ODD = "\n  s3cr3t-ä\r\n\n"
+"""A value that a shell, YAML or a prompt would lose a part of."""
 
 
-@pytest.fixture
-def stack(engine_ground: Ground, tmp_path: Path) -> Iterator[Stack]:
-    """A stack without sandboxes."""
-    with engine_ground.stack(tmp_path / "stack") as made:
-        yield made
+def test_there_and_back_with_secrets(engine_ground: Ground, tmp_path: Path) -> None:
+    with engine_ground.stack(tmp_path / "stack") as stack:
+        sandbox = SandboxCommand(stack)
+        first = engine_ground.sandbox(env={"LEVEL": "info"}, ports=[{"port": 80}])
+        declare(stack, first, {"TOKEN": "t0ken-1", "ODD": ODD + "\n"})
+        r1 = held(engine_ground, stack)
+        assert r1["env"]["ODD"] == f"secret {ODD}"
+        check = {"type": "http", "http": {"path": "/", "port": 81}}
+        second = {"command": "./run", "resourceLimits": {"cpu": "25m", "memory": "64Mi"}, "env": {"LEVEL": "debug"}}
+        second |= {"image": {"uri": BUSYBOX}, "ports": [{"port": 81}], "healthCheck": check, "labels": {"team": "core"}}
+        entry = {key: value for key, value in first.items() if key != "entrypoint"} | second
+        declare(stack, entry, {"TOKEN": "t0ken-2"})
+        r2 = held(engine_ground, stack)
+        before = stack.config_file.read_bytes()
+
+        refused = sandbox("rollback", NAME, "-y", env={"PULUMI_CONFIG_PASSPHRASE": "wrong"})
+        assert (refused.code, len(refused.errors)) == (1, 1)
+        assert "nothing was changed: the secrets that one had then can't be decrypted" in refused.errors[0]
+        declined = sandbox.at_terminal("rollback", NAME, answer="n\n")
+        assert "one goes back to revision 1 (" in declined.err
+        assert (declined.code, stack.config_file.read_bytes()) == (8, before)
+
+        done = sandbox("rollback", NAME, "--to-revision", "r1", "-m", "it forgets", "-y").ok()
+        (pinned,) = sandbox("pins", "-o", "json").ok().document["items"]
+        assert done.out == f"one rolled back to revision 1 ({pinned['id']}), as revision 3\n"
+        assert "one: ready" in done.err
+        assert held(engine_ground, stack) == r1
+        assert "t0ken" not in stack.config_file.read_text() + done.err + done.out
+        metadata = engine_ground.api.get("StatefulSet", NAME, stack.namespace)["metadata"]
+        assert metadata["labels"]["team"] == "core"
+        assert (pinned["name"], pinned["revision"], pinned["declaredIn"]) == (NAME, 1, "config")
+        assert pinned["spec"]["secretEnv"] == {"names": ["ODD", "TOKEN"]}
+        told = stack.preview("--expect-no-changes").ok().diagnostics
+        assert f"one is pinned to revision 1 ({pinned['id']}) by " in told
+        assert "waits until: sandbox unpin one" in told
+        entries = json.loads(stack.pulumi("stack", "history", "--json", "-s", stack.name).ok().output)
+        assert entries[0]["message"] == f"rollback one to r1 ({pinned['id']}): it forgets"
+
+        back = sandbox("rollback", NAME, "-y", "-o", "json").ok().document
+        assert (back["outcome"], back["revision"], back["toRevision"]["number"]) == ("rolled back", 4, 2)
+        assert held(engine_ground, stack) == r2
+        adopted = sandbox("unpin", NAME, "--adopt", "-y").ok()
+        assert adopted.out == "one adopted\n"
+        assert not {PINS, PIN_SECRETS} & set(config_of(stack))
+        assert "is pinned" not in stack.preview("--expect-no-changes").ok().diagnostics
 
 
-@pytest.fixture
-def sandbox(stack: Stack) -> SandboxCommand:
-    """The command on that stack."""
-    return SandboxCommand(stack)
+def test_a_programs_own_sandbox(engine_ground: Ground, tmp_path: Path) -> None:
+    source = f"""
+import pulumi, pulumi_kubernetes
+from sandbox_components import Sandbox, StackConfig
+app, name = pulumi.Config("app"), StackConfig.read().namespace
+namespace = pulumi_kubernetes.core.v1.Namespace("namespace", metadata={{"name": name}})
+args = {engine_ground.sandbox()!r} | {{"image": app.require("image")}}
+args["env"] = {{"TOKEN": pulumi.Output.secret(app.require("token"))}}
+Sandbox("one", args, pulumi.ResourceOptions(depends_on=[namespace]))
+"""
+    with engine_ground.stack(tmp_path / "stack", source=source, program="coded") as stack:
+        sandbox = SandboxCommand(stack)
+        for uri, token in ((engine_ground.image, "t0ken-1"), (BUSYBOX, "t0ken-2")):
+            stack.configure({"app:image": uri, "app:token": token})
+            stack.up().ok()
+        engine_ground.api.scale(NAME, stack.namespace, 0, "kubectl")
+        for words in (
+            ["init", "-q"],
+            ["add", "-A"],
+            ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "x"],
+        ):
+            subprocess.run(["git", *words], cwd=stack.folder, check=True)
+        before = stack.config_file.read_bytes()
+        done = sandbox("rollback", NAME, "-y").ok()
+        assert "one: is paused: the change is taken over at `sandbox resume`" in done.err
+        assert "try: git add programs/config/Pulumi.test.yaml && git commit -m 'rollback one to " in done.err
+        found = held(engine_ground, stack)
+        assert (found["container"]["image"], found["env"]["TOKEN"]) == (engine_ground.image, "secret t0ken-1")
+        live = engine_ground.api.get("StatefulSet", NAME, stack.namespace)
+        assert live["spec"]["replicas"] == 0
+        pinned = stack.config_file.read_bytes()
+        for words in (["update", NAME, "--env", "A=b"], ["unpin", NAME, "--adopt"], ["delete", NAME]):
+            refused = sandbox(*words, "-y")
+            assert (refused.code, len(refused.errors)) == (2, 1), refused.err
+            assert "is declared in the program" in refused.errors[0]
+            assert "it is pinned, which wins until: sandbox unpin one" in refused.tries
+            if "--adopt" in words:
+                assert '"env": {"TOKEN": "<secret Output>"}' in refused.tries[0]
+            assert stack.config_file.read_bytes() == pinned
+        assert sandbox("unpin", NAME, "-y").ok().out == "one unpinned\n"
+        assert stack.config_file.read_bytes() == before
+        assert image(engine_ground, stack) == BUSYBOX
+        again = sandbox("unpin", NAME, "-y").ok()
+        assert (again.out, "one is not pinned" in again.err) == ("one unchanged\n", True)
 
 
-@pytest.fixture
-def request_file(engine_ground: Ground, tmp_path: Path) -> str:
-    """A request that fits the kwok node."""
-    file = tmp_path / "request.yaml"
-    file.write_text(yaml.safe_dump(engine_ground.sandbox(env={"LEVEL": "info"}, ports=[{"port": 80}])))
-    return str(file)
-
-
-def held(ground: Ground, stack: Stack) -> dict[str, Any]:
-    """What the API server holds of the six groups: the container, env by value, and the Service's ports."""
-    found = ground.api.get("StatefulSet", NAME, stack.namespace)
-    (container,) = found["spec"]["template"]["spec"]["containers"]
-    env = {}
-    for one in container.pop("env"):
-        if "valueFrom" in one:
-            reference = one["valueFrom"]["secretKeyRef"]
-            secret = ground.api.get("Secret", reference["name"], stack.namespace)
-            env[one["name"]] = "secret " + base64.b64decode(secret["data"][reference["key"]]).decode()
-        else:
-            env[one["name"]] = one.get("value", "")
-    service = ground.api.find("Service", NAME, stack.namespace)
-    return {"container": container, "env": env, "ports": service and service["spec"]["ports"]}
-
-
-def config_of(stack: Stack) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(stack.config_file.read_text())["config"]
-    return found
-
-
-def replicas(ground: Ground, stack: Stack) -> int:
-    found: int = ground.api.get("StatefulSet", NAME, stack.namespace)["spec"]["replicas"]
-    return found
-
-
-def test_there_and_back_with_secrets(
-    stack: Stack, sandbox: SandboxCommand, request_file: str, engine_ground: Ground, tmp_path: Path
-) -> None:
-    odd = "\n  s3cr3t-ä\r\n"
-    (tmp_path / "odd").write_text(odd)
-    first = ("--secret-env", "TOKEN", "--secret-env", f"ODD=@{tmp_path / 'odd'}")
-    sandbox("create", NAME, "-f", request_file, *first, "-y", given="t0ken-1").ok()
-    r1 = held(engine_ground, stack)
-    sandbox("update", NAME, "--image", BUSYBOX, "--secret-env", "TOKEN", "-y", given="t0ken-2").ok()
-    changed = ("--secret-env", "TOKEN-", "--env", "LEVEL=debug", "--port", "81", "--cpu", "25m")
-    sandbox("update", NAME, *changed, "--health-check", "path=/,port=81", "--command", "./run", "-y").ok()
-    sandbox("update", NAME, "--label", "team=core", "-y").ok()
-    r3 = held(engine_ground, stack)
-    before = stack.config_file.read_bytes()
-
-    planned = sandbox("rollback", NAME, "--to-revision", "1", "--dry-run", "-y").ok()
-    assert "goes back to revision 1 (" in planned.err
-    assert "restarts the agent" in planned.err
-    assert sandbox("rollback", NAME, "--to-revision", "1").code == 2
-    refused = sandbox("rollback", NAME, "--to-revision", "1", "-y", env={"PULUMI_CONFIG_PASSPHRASE": "wrong"})
-    assert (refused.code, len(refused.errors)) == (1, 1)
-    assert "nothing was changed: the secrets that one had then can't be decrypted" in refused.errors[0]
-    assert stack.config_file.read_bytes() == before
-    declined = sandbox.at_terminal("rollback", NAME, "--to-revision", "1", answer="n\n")
-    assert (declined.code, stack.config_file.read_bytes()) == (8, before)
-
-    done = sandbox("rollback", NAME, "--to-revision", "r1", "-m", "it forgets", "-y").ok()
-    assert done.out.startswith("one rolled back to revision 1 (")
-    assert done.out.endswith("), as revision 4\n")
-    assert "one: ready" in done.err
-    assert held(engine_ground, stack) == r1
-    assert "t0ken" not in stack.config_file.read_text() + done.err + done.out
-    labels = engine_ground.api.get("StatefulSet", NAME, stack.namespace)["metadata"]["labels"]
-    assert labels["team"] == "core"
-    assert stack.preview("--expect-no-changes").ok()
-    (pinned,) = sandbox("pins", "-o", "json").ok().document["items"]
-    assert (pinned["name"], pinned["revision"], pinned["declaredIn"]) == (NAME, 1, "config")
-    assert pinned["spec"]["secretEnv"] == {"names": ["ODD", "TOKEN"]}
-    told = stack.up().ok().diagnostics
-    assert "one is pinned to revision 1 (" in told
-    assert "waits until: sandbox unpin one" in told
-    entries = json.loads(stack.pulumi("stack", "history", "--json", "-s", stack.name).ok().output)
-    assert f"rollback one to r1 ({pinned['id']}): it forgets" in [one["message"] for one in entries]
-
-    again = sandbox("rollback", NAME, "--to-revision", "1", "-y").ok()
-    assert again.out == "one unchanged\n"
-    assert "is pinned to revision 1" in again.err
-
-    back = sandbox("rollback", NAME, "-y", "-o", "json").ok().document
-    assert (back["outcome"], back["revision"], back["toRevision"]["number"]) == ("rolled back", 5, 3)
-    assert held(engine_ground, stack) == r3
-    assert list(config_of(stack)[PIN_SECRETS][NAME]) == ["ODD"]
-
-    unpinned = sandbox("unpin", NAME, "-y").ok()
-    assert unpinned.out == "one unpinned\n"
-    assert stack.config_file.read_bytes() == before
-    assert held(engine_ground, stack) == r3
-    assert sandbox("unpin", NAME, "-y").ok().out == "one unchanged\n"
-    same = sandbox("rollback", NAME, "--to-revision", "5", "-y").ok()
-    assert same.out == "one unchanged\n"
-    assert stack.config_file.read_bytes() == before
+def test_secrets_kept_by_awskms(engine_ground: Ground, tmp_path: Path) -> None:
+    with moto.server(tmp_path / "moto.log") as cloud, engine_ground.stack(tmp_path / "stack") as stack:
+        key = cloud.client("kms").create_key()["KeyMetadata"]["KeyId"]
+        stack.env |= cloud.environment
+        stack.pulumi("stack", "change-secrets-provider", f"awskms:///{key}?region={moto.REGION}", "-s", stack.name).ok()
+        stack.env.pop("PULUMI_CONFIG_PASSPHRASE")
+        sandbox = SandboxCommand(stack)
+        declare(stack, engine_ground.sandbox(), {"TOKEN": "t0ken-1"})
+        declare(stack, engine_ground.sandbox(), {"TOKEN": "t0ken-2"})
+        away = sandbox("rollback", NAME, "-y", env={"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"})
+        assert (away.code, len(away.errors)) == (1, 1)
+        assert "look whether you may use the key of the secrets provider cloud (credentials)" in away.tries
+        assert sandbox("rollback", NAME, "-y").ok().out.endswith("as revision 3\n")
+        assert held(engine_ground, stack)["env"]["TOKEN"] == "secret t0ken-1"
+        assert "t0ken" not in stack.config_file.read_text()
+        assert is_ready(engine_ground.api.find("Pod", f"{NAME}-0", stack.namespace))
