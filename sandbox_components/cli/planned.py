@@ -31,7 +31,7 @@ def print_plan(plan: StackPlan, *, is_named: bool) -> None:
         is_named: the user has named sandboxes, and wants to hear of the unchanged ones too.
     """
     click.echo(f"stack {plan.stack} of {plan.project}: {sums(plan)}")
-    for one in plan.sandboxes if is_named else plan.changed:
+    for one in plan.sandboxes if is_named else plan.notable:
         click.echo("")
         for line in sandbox_lines(one):
             click.echo(line)
@@ -64,7 +64,8 @@ def sandbox_lines(one: SandboxPlan) -> list[str]:
     if one.outcome != SAME or one.disk.outcome != "none":
         is_lost = one.disk.loses_files
         rows.append(("disk", click.style(one.disk.text, fg="red") if is_lost else one.disk.text))
-    return [*lines, *_aligned(rows), *refusal_lines(one.refusals, "    ")]
+    notes = [f"    note: {note}" for note in one.notes]
+    return [*lines, *_aligned(rows), *notes, *refusal_lines(one.refusals, "    ")]
 
 
 def _row(change: FieldChange, *, is_new: bool = False) -> tuple[str, str]:

@@ -33,11 +33,13 @@ class Attempt:
         plan: what it has found; not all of it where there is a fault.
         problems: what the engine and the cluster said against it, by resource.
         fault: what all of them mean together; None where it went through.
+        warnings: what the program said to mind, by resource.
     """
 
     plan: Plan
     problems: tuple[Problem, ...] = ()
     fault: SandboxError | None = None
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,11 @@ class Engine:
             data = json.loads(done.stdout)
         except ValueError:
             raise self._fault(done.stderr + done.stdout, "preview") from None
+        warnings = Problem.read(data, "warning")
         if done.returncode == 0:
-            return Attempt(Plan.read(data))
+            return Attempt(Plan.read(data), warnings=warnings)
         fault = self._fault(_diagnostics(data) or done.stderr, "preview")
-        return Attempt(Plan.read(data), Problem.read(data), fault)
+        return Attempt(Plan.read(data), Problem.read(data), fault, warnings)
 
     def up(self, targets: Sequence[str], *, message: str, ignore_protect: bool = False, report: Report) -> None:
         """Update exactly the given resources.

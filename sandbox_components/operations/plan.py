@@ -71,9 +71,9 @@ class Problem:
     message: str
 
     @staticmethod
-    def read(data: Mapping[str, Any]) -> tuple[Problem, ...]:
-        """Read the errors in the answer of `pulumi preview --json`."""
-        told = [one for one in data.get("diagnostics") or [] if one.get("severity") == "error"]
+    def read(data: Mapping[str, Any], severity: str = "error") -> tuple[Problem, ...]:
+        """Read the errors, or what else of that severity, in the answer of `pulumi preview --json`."""
+        told = [one for one in data.get("diagnostics") or [] if one.get("severity") == severity]
         return tuple(Problem(str(one.get("urn") or ""), str(one.get("message") or "").strip()) for one in told)
 
 

@@ -70,9 +70,9 @@ class StackPlan:
         return tuple(one for one in self.sandboxes if one.outcome != SAME or one.refusals)
 
     @property
-    def unchanged(self) -> tuple[SandboxPlan, ...]:
-        """The sandboxes that nothing happens to."""
-        return tuple(one for one in self.sandboxes if one.outcome == SAME and not one.refusals)
+    def notable(self) -> tuple[SandboxPlan, ...]:
+        """These, and those that a pin keeps from changing."""
+        return tuple(one for one in self.sandboxes if one.outcome != SAME or one.refusals or one.is_pinned)
 
 
 def plan(engine: Engine, names: Sequence[str] = ()) -> StackPlan:
@@ -108,7 +108,9 @@ def read_attempts(project: str, stack: str, first: Attempt, attempt: Attempt) ->
     for component, own in by_owner.items():
         one = sandbox_plan(component.split("::")[-1], own)
         reasons = tuple(_reason(one, problem, stack) for problem in refused.get(component, ()))
-        sandboxes.append(replace(one, refusals=tuple(dict.fromkeys(reasons))))
+        told = (warning.message for warning in attempt.warnings if owners.get(warning.urn) == component)
+        notes = (text.removeprefix("warning: ").strip() for text in told)
+        sandboxes.append(replace(one, refusals=tuple(dict.fromkeys(reasons)), notes=tuple(dict.fromkeys(notes))))
     others = tuple(
         Other(step.operation, step.type, step.name, step.fields)
         for step in found.steps

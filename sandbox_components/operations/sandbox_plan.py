@@ -48,6 +48,7 @@ class SandboxPlan:
         changes: fields, by group.
         disk: what becomes of it.
         refusals: why it can't be done; empty where it can.
+        notes: what the program says to mind, such as a pin that wins over what is declared.
     """
 
     name: str
@@ -58,6 +59,12 @@ class SandboxPlan:
     changes: tuple[FieldChange, ...]
     disk: Disk
     refusals: tuple[Refusal, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether a rollback's pin decides what it is, so that an edit may change nothing."""
+        return any(" is pinned to " in note for note in self.notes)
 
     @property
     def verdict(self) -> str:

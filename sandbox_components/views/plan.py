@@ -39,6 +39,8 @@ def _sandbox(one: SandboxPlan) -> dict[str, Any]:
         "changes": [_change(change) for change in one.changes],
         "disk": wired(one.disk),
         "refusals": [_refusal(refusal) for refusal in one.refusals],
+        "isPinned": one.is_pinned,
+        "notes": list(one.notes),
     }
 
 

@@ -13,7 +13,7 @@ from sandbox_components.operations.planning import StackPlan
 from sandbox_components.operations.sandbox_plan import NEW, Refusal, Restart, SandboxPlan
 from sandbox_components.views.plan_words import left_out, nothing_differs, other, sides, sums, verdict
 
-LARGEST = 60_000
+LARGEST, LARGEST_TABLE = 64_000, 45_000
 """GitHub refuses a comment of more than 65,536 characters."""
 _PLAIN = re.compile(r"[^A-Za-z0-9 .,/=()-]")
 _FOOTNOTE = (
@@ -29,11 +29,13 @@ def plan_markdown(plan: StackPlan, *, is_named: bool = False) -> str:
         plan: what would be done.
         is_named: the user has named sandboxes, and wants to hear of the unchanged ones too.
     """
-    shown = plan.sandboxes if is_named else plan.changed
+    shown = plan.sandboxes if is_named else plan.notable
     parts = [f"### Plan for stack {code(plan.stack)} of {code(plan.project)}", "", f"**{escaped(sums(plan))}**", ""]
     if shown:
         parts += _table(shown)
     parts += _refusals(plan)
+    notes = [f"- {escaped(note)}" for one in shown for note in one.notes]
+    parts += ["To mind:", "", *notes[:50], ""] if notes else []
     if not plan.is_whole:
         parts += [_BROKE_OFF, ""]
     if plan.others:
@@ -45,7 +47,13 @@ def plan_markdown(plan: StackPlan, *, is_named: bool = False) -> str:
         parts += [left_out(plan), ""]
     if any(one.restart is not Restart.NO and not one.refusals for one in shown):
         parts += [_FOOTNOTE, ""]
-    return "\n".join(parts)
+    return _short_enough("\n".join(parts))
+
+
+def _short_enough(text: str) -> str:
+    if len(text) <= LARGEST:
+        return text
+    return f"{text[:LARGEST].rpartition(chr(10))[0]}\n\nThe rest is cut off: a comment has no room for it.\n"
 
 
 def escaped(text: str) -> str:
@@ -67,7 +75,7 @@ def _table(shown: tuple[SandboxPlan, ...]) -> list[str]:
         agent = f"**{escaped(told)}**" if told not in ("does not restart", "unchanged", "new") else escaped(told)
         line = f"| {code(one.name)} | {agent} | {_changes(one)} | {escaped(one.disk.text)} |"
         size += len(line)
-        if size > LARGEST:
+        if size > LARGEST_TABLE:
             return [*lines, "", f"and {len(shown) - index} sandboxes more, which a comment has no room for", ""]
         lines.append(line)
     return [*lines, ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from sandbox_components.errors import InvalidInput, NotFound, Refused
 from sandbox_components.manifests.reading import UNKNOWN
 from sandbox_components.operations import planning
 from sandbox_components.operations.engine import Attempt
+from sandbox_components.operations.plan import COMPONENT, Problem
 from sandbox_components.operations.planning import StackPlan, named, read_attempts
 from sandbox_components.operations.sandbox_plan import Restart, SandboxPlan
 from tests.engine.plan_table import KINDS, NEW, REMOVED, REPLACED, RESTARTS, SAME
@@ -232,6 +234,18 @@ def test_a_name_that_the_broken_off_preview_had_not_come_to_is_not_called_unknow
     whole = read_attempts("agents", "test", first, second)
     with pytest.raises(Refused):
         named(whole, ["later"], first.fault)
+
+
+def test_what_the_program_says_to_mind_stands_beside_its_sandbox() -> None:
+    found = attempt(preview("kinds"))
+    urns = {step.name: step.urn for step in found.plan.steps if step.type == COMPONENT}
+    pinned = "idle is pinned to r2; what is declared otherwise (image) waits until: sandbox unpin idle"
+    warnings = (Problem(urns["idle"], f"warning: {pinned}\n"), Problem("", "warning: something"))
+    found = replace(found, warnings=warnings)
+    plan = read_attempts("agents", "test", found, found)
+    assert of(plan, "idle").notes == (pinned,)
+    assert [one.name for one in plan.notable if one.outcome == SAME] == ["idle"]
+    assert not any(one.notes for one in plan.sandboxes if one.name != "idle")
 
 
 def changed(title: str, urn: str, **states: Any) -> StackPlan:
