@@ -17,7 +17,6 @@ from tests.engine.rollback_ground import (
     declare,
     held,
     image,
-    two_revisions,
 )
 from tests.engine.sandbox_command import SandboxCommand
 from tests.harness import moto
