@@ -28,6 +28,7 @@ from sandbox_components.proxy.incoming import (
     Receive,
     Send,
     check_headers,
+    linger,
     skip_body,
 )
 from sandbox_components.proxy.key import claims_of
@@ -130,6 +131,8 @@ class Proxy:
         )
         try:
             with ExitStack() as undo:
+                if scope["http_version"] not in ("1.0", "1.1"):
+                    raise BadRequest("only HTTP/1.1 is spoken here", status=505, code="http_version")
                 refused = await self._serve(visit, undo, receive, send)
         except ClientGone:
             self._tell(visit, 0, "client_gone")
@@ -252,10 +255,14 @@ class Proxy:
         if visit.result is not None and visit.result.status:
             return
         headers = list(answer.headers)
-        if not visit.is_body_read and not await skip_body(visit.headers, receive):
+        is_small = visit.is_body_read or await skip_body(visit.headers, receive)
+        if not is_small:
             headers.append(_CLOSE)
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        await send({"type": "http.response.body", "body": answer.body, "more_body": not is_small})
+        if not is_small:  # who is still sending hears nothing before it has sent all
+            await linger(receive)
+            await send({"type": "http.response.body", "body": b""})
 
     def _tell(self, visit: Visit, status: int, outcome: str) -> None:
         """Count a call and log it; of what the client wrote only what the provider has confirmed."""

@@ -20,8 +20,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-_DRAIN_BYTES = 2**20
-_DRAIN_SECONDS = 5.0
+_SMALL_BYTES = 2**20
+_LINGER_BYTES = 128 * 2**20
+_LINGER_SECONDS = 5.0
 
 
 class ClientGone(Exception):
@@ -133,17 +134,23 @@ def check_headers(headers: Headers, most_bytes: int) -> None:
 
 
 async def skip_body(headers: Headers, receive: Receive) -> bool:
-    """Read a small body of a request that is refused anyway, so that its client hears the answer.
-
-    Returns:
-        Whether the connection can be used again.
-    """
-    if (length_of(headers) or 0) > _DRAIN_BYTES:
+    """Read a small body of a request that is refused, so that the connection can be used again; whether it can."""
+    length = length_of(headers)
+    if length is None and any(name == b"transfer-encoding" for name, _ in headers):
         return False
+    return (length or 0) <= _SMALL_BYTES and await _read_away(receive, _SMALL_BYTES)
+
+
+async def linger(receive: Receive) -> None:
+    """Read on for a while after a refusal: closing at once would have the client hear of a broken connection only."""
+    await _read_away(receive, _LINGER_BYTES)
+
+
+async def _read_away(receive: Receive, most: int) -> bool:
     read = 0
     try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            while read <= _DRAIN_BYTES:
+        async with asyncio.timeout(_LINGER_SECONDS):
+            while read <= most:
                 message = await receive()
                 read += len(message.get("body", b""))
                 if message["type"] != "http.request" or not message.get("more_body"):
