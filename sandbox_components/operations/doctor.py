@@ -64,11 +64,15 @@ def check_cluster(connect: Callable[[], Cluster], namespace: str | None) -> Iter
     """
     try:
         cluster = connect()
-        version = inspection.version(cluster)
     except SandboxError as error:
-        yield Check("cluster", Verdict.FAILED, error.message, next(iter(error.suggestions), None))
+        yield _unusable(error)
         return
     with cluster:
+        try:
+            version = inspection.version(cluster)
+        except SandboxError as error:
+            yield _unusable(error)
+            return
         yield _server(cluster, version)
         where = namespace or cluster.connection.namespace or "default"
         yield _namespace(cluster, where)
@@ -76,6 +80,10 @@ def check_cluster(connect: Callable[[], Cluster], namespace: str | None) -> Iter
             yield _rights(cluster, where, verbs)
         yield _classes(cluster)
         yield _policy(cluster)
+
+
+def _unusable(error: SandboxError) -> Check:
+    return Check("cluster", Verdict.FAILED, error.message, next(iter(error.suggestions), None))
 
 
 def _pulumi() -> Check:

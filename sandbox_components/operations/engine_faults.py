@@ -9,7 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
-from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.errors import AccessDenied, InvalidInput, NotFound, Refused, SandboxError
 from sandbox_components.operations.plan import CLAIM
 
 _OURS = re.compile(
@@ -17,6 +17,9 @@ _OURS = re.compile(
     re.MULTILINE,
 )
 """What the components say of wrong config and arguments: the path of the field, then the problem."""
+
+_NO_RIGHT = re.compile(r'User "[^"]*" cannot \w+ resource|the server has asked for the client to provide credentials')
+"""The API server's 403 of its authorizer, as against that of quota or Pod Security, and its 401."""
 
 _GUARDED = re.compile(
     r'resource "(?P<urn>urn:[^"]+)" cannot be deleted\s+because it is protected|'
@@ -95,6 +98,8 @@ def fault(text: str, verb: str, stack: str, state: Path | None = None) -> Sandbo
             suggestions=["set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE"],
             code="passphrase",
         )
+    if _NO_RIGHT.search(text):
+        return AccessDenied(f"pulumi {verb} failed: {_shortened(text)}", suggestions=["sandbox doctor"])
     kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
     return kind(f"pulumi {verb} failed: {_shortened(text)}")
 

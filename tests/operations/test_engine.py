@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_components.errors import InvalidInput, NotFound, Refused, SandboxError
+from sandbox_components.errors import AccessDenied, InvalidInput, NotFound, Refused, SandboxError
 from sandbox_components.operations.engine import Engine
 from sandbox_components.operations.engine_faults import fault
 from sandbox_components.operations.project import Project
@@ -168,7 +168,21 @@ def test_a_kubeconfig_stands_for_the_environments(stand_in: StandIn, tmp_path: P
             "this would delete ns (kubernetes:core/v1:Namespace), which the program protects",
             "",
         ),
-        ('error: namespaces "x" is forbidden: User cannot', Refused, 4, "is forbidden", ""),
+        ('error: pods "x" is forbidden: exceeded quota: small', Refused, 4, "is forbidden", ""),
+        (
+            'error: namespaces is forbidden: User "ada" cannot create resource "namespaces" in API group "" at the cluster',
+            AccessDenied,
+            3,
+            'User "ada" cannot create resource "namespaces"',
+            "sandbox doctor",
+        ),
+        (
+            "error: the server has asked for the client to provide credentials",
+            AccessDenied,
+            3,
+            "to provide credentials",
+            "sandbox doctor",
+        ),
         ('error: StatefulSet.apps "x" is invalid: spec', Refused, 4, "is invalid", ""),
         ("error: could not reach cluster", SandboxError, 1, "pulumi up failed: error: could not reach cluster", ""),
     ],
