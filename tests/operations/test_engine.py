@@ -170,7 +170,7 @@ def test_a_kubeconfig_stands_for_the_environments(stand_in: StandIn, tmp_path: P
         ),
         ('error: pods "x" is forbidden: exceeded quota: small', Refused, 4, "is forbidden", ""),
         (
-            'error: namespaces is forbidden: User "ada" cannot create resource "namespaces" in API group "" at the cluster',
+            'error: namespaces is forbidden: User "ada" cannot create resource "namespaces" in API group ""',
             AccessDenied,
             3,
             'User "ada" cannot create resource "namespaces"',
