@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,9 +69,9 @@ class Moto:
 
 
 @contextmanager
-def server(log: Path) -> Iterator[Moto]:
-    """Have a server until the end of the block."""
-    command = [sys.executable, "-m", "tests.harness.moto"]
+def server(log: Path, *, delay_seconds: float = 0.0) -> Iterator[Moto]:
+    """Have a server until the end of the block, every answer later by `delay_seconds` as if it were far away."""
+    command = [sys.executable, "-m", "tests.harness.moto", str(delay_seconds)]
     root = Path(__file__).parents[2]
     with log.open("w") as file:
         process = subprocess.Popen(
@@ -93,6 +94,8 @@ def main() -> None:
     """Serve until standard input ends, so that no server outlives its test."""
     from moto.server import ThreadedMotoServer
 
+    if float(sys.argv[1]) > 0:
+        _delay(float(sys.argv[1]))
     serving = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     serving.start()
     host, port = serving.get_host_and_port()
@@ -100,6 +103,17 @@ def main() -> None:
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     ended.wait()
+
+
+def _delay(seconds: float) -> None:
+    from moto.moto_server import threaded_moto_server as module
+
+    class FarAway(module.DomainDispatcherApplication):
+        def __call__(self, *request: Any) -> Any:
+            time.sleep(seconds)
+            return super().__call__(*request)
+
+    module.DomainDispatcherApplication = FarAway
 
 
 if __name__ == "__main__":
