@@ -18,7 +18,7 @@ STAYS = "does not restart"
 PLATFORM = "restarts: platform change, no revision"
 REPLACED = "replaced: restarts"
 NEW, REMOVED, SAME = "new", "removed", "unchanged"
-IN_CI = ("image", "env", "secret-rotated", "ports-gone", "labels", "egress-none", "grow", "grace")
+IN_CI = ("image", "env", "secret-rotated", "ports-gone", "labels", "egress-none", "deletion", "grow", "grace")
 
 SOURCE = """
 import pulumi, pulumi_kubernetes

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.engine import plan_table
-from tests.engine.plan_table import IN_CI, KINDS, NEW, REMOVED
+from tests.engine.plan_table import IN_CI, KINDS, NEW, REMOVED, RESTARTS
 from tests.harness.api import Json, eventually, is_ready
 from tests.harness.command import sandbox
 from tests.harness.ground import Ground
@@ -20,6 +21,19 @@ SOAK = bool(os.environ.get("SANDBOX_SOAK"))
 NAMES = tuple(KINDS) if SOAK else IN_CI
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800 if SOAK else 300)]
+
+PIN = {
+    "revision": 1,
+    "id": "1764000000000000000",
+    "spec": {
+        "v": 1,
+        "image": {"uri": "localhost:5000/python:3.11"},
+        "command": {"entrypoint": ["sleep", "infinity"]},
+        "resources": {"limits": {"cpu": "50m", "memory": "64Mi"}},
+    },
+    "by": "tests",
+    "at": "2026-11-29T20:00:00Z",
+}
 
 
 def settled(ground: Ground, stack: Stack, name: str) -> Json:
@@ -103,3 +117,23 @@ def test_no_secret_is_said(changed: Changed) -> None:
 def test_afterwards_nothing_is_left_to_do(changed: Changed, stack: Stack) -> None:
     done = sandbox(stack, "plan", "--exit-code")
     assert (done.exit_code, done.output) == (0, f"stack test of agents: {len(changed.after)} unchanged\n"), done.text
+
+
+def test_a_protected_disk_that_would_go_is_refused_and_said(stack: Stack) -> None:
+    before = stack.config_file.read_text()
+    stack.configure({"sandboxes": {"image": yaml.safe_load(before)["config"]["sandbox-components:sandboxes"]["image"]}})
+    stack.configure({"secretEnv": None, "pins": {"image": PIN}})
+    done = sandbox(stack, "plan", "--exit-code", "-o", "json")
+    stack.config_file.write_text(before)
+    assert done.exit_code == 4, done.text
+    found = json.loads(done.output)
+    sandboxes = {one["name"]: one for one in found["sandboxes"]}
+    assert (found["outcome"], found["isWhole"]) == ("refused", True)
+    assert [name for name, one in sandboxes.items() if one["isRefused"]] == ["deletion"]
+    (refusal,) = sandboxes["deletion"]["refusals"]
+    assert refusal["reason"] == "the disk is protected (deletion: protect) and would be deleted"
+    assert sandboxes["deletion"]["disk"]["outcome"] == "deleted"
+    assert sandboxes["labels"]["verdict"] == REMOVED
+    pinned = sandboxes["image"]
+    assert (pinned["verdict"], pinned["isPinned"]) == (RESTARTS, True)
+    assert "image is pinned to revision 1" in pinned["notes"][0]
