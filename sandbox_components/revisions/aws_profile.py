@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,6 +56,8 @@ def _has_other_keys() -> bool:
 
 def _read(name: str) -> dict[str, str]:
     """Return a profile's lines out of both files; `credentials` wins."""
+    import configparser
+
     found: dict[str, str] = {}
     sections = {"config": "default" if name == "default" else f"profile {name}", "credentials": name}
     for file, section in sections.items():
