@@ -37,6 +37,8 @@ def reason_against() -> str | None:
         done = subprocess.run(["unshare", *NAMESPACES, "true"], capture_output=True, text=True, timeout=20, check=False)
     except OSError:
         return "the program unshare (Debian package util-linux) is missing"
+    except subprocess.TimeoutExpired:
+        return "new namespaces were not ready in 20 s"
     if done.returncode != 0:
         return f"new namespaces are not allowed ({' '.join(done.stderr.split())})"
     if not cgroups.hierarchies():

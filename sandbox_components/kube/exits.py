@@ -34,6 +34,11 @@ def signal_name(number: int) -> str | None:
         return f"SIGRT{number}" if 32 <= number <= 64 else None
 
 
+def so_far(restarts: int) -> str:
+    """Return how often the container has been restarted, to stand behind a cause; nothing for never."""
+    return f" ({restarts} restart{'s' if restarts != 1 else ''} so far)" if restarts else ""
+
+
 def runtime_cause(message: str) -> str:
     """Cut the layers off a container runtime's message: what is left begins with the command that failed."""
     said = " ".join(message.split()).removesuffix(": unknown")
@@ -56,7 +61,7 @@ def diagnose_exit(
     code = status.code if status else None
     reason = text(terminated, "reason")
     message = " ".join(text(terminated, "message").split())
-    times = f" ({restarts} restart{'s' if restarts != 1 else ''} so far)" if restarts else ""
+    times = so_far(restarts)
     logs = f"see `sandbox logs {name} -p`"
     if reason == "OOMKilled":
         limit = f"its limit of {memory_limit}" if memory_limit else "what the node had"

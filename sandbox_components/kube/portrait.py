@@ -19,9 +19,7 @@ from sandbox_components.kube.observation import (
 )
 from sandbox_components.kube.record import Record
 from sandbox_components.kube.snapshot import WORKSPACE_VOLUME, SandboxSnapshot, agent_container, claim_of
-from sandbox_components.spec.naming import PREFIX, PROJECT_ANNOTATION, STACK_ANNOTATION
-
-_OWN_LABELS = (PREFIX, "app.kubernetes.io/")
+from sandbox_components.spec.naming import OWN_LABELS, PROJECT_ANNOTATION, STACK_ANNOTATION
 
 
 def portray(
@@ -72,7 +70,7 @@ def portray(
         cluster_ip=text(snapshot.service, "spec", "clusterIP") or None,
         service_type=text(snapshot.service, "spec", "type") or None,
         ports=_ports(snapshot, container),
-        labels={k: str(v) for k, v in (meta.get("labels") or {}).items() if not k.startswith(_OWN_LABELS)},
+        labels={k: str(v) for k, v in (meta.get("labels") or {}).items() if not k.startswith(OWN_LABELS)},
         events=tuple(_event(event) for event in snapshot.events),
         grace_seconds=_grace(snapshot.pod_template),
     )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sandbox_components.kube import probes, record
 from sandbox_components.kube.creation import diagnose_creation
-from sandbox_components.kube.exits import diagnose_exit, exit_status
+from sandbox_components.kube.exits import diagnose_exit, exit_status, so_far
 from sandbox_components.kube.images import PULL_REASONS, diagnose_waiting
 from sandbox_components.kube.objects import Json, condition, dig, items, moment, named, text, uid
 from sandbox_components.kube.observation import Diagnosis, ExitStatus, Observation, Probe, ProbeStatus, State
@@ -199,8 +199,7 @@ class _Observer:
         if status is not ProbeStatus.FAILING:
             return _Verdict(State.RUNNING, started, self._past_crash())
         error = probes.error_of(probes.last_unhealthy(self.pod_events))
-        times = f" ({self.restarts} restart{'s' if self.restarts != 1 else ''} so far)" if self.restarts else ""
-        cause = f"its health check fails: {error or 'it is not ready'}{times}"
+        cause = f"its health check fails: {error or 'it is not ready'}{so_far(self.restarts)}"
         where = f"the check asks port {check.port} for {check.path}" if check else ""
         return _Verdict(State.RUNNING, started, Diagnosis(cause, f"{where}; see `sandbox logs {self.name}`"))
 

@@ -6,7 +6,6 @@ is lost: what isn't one of our words comes out under its Kubernetes path (`pod.h
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -256,4 +255,4 @@ def own_labels(labels: object) -> dict[str, Any]:
     """Return a user's labels among an object's."""
     if not isinstance(labels, Mapping):
         return {}
-    return {key: value for key, value in labels.items() if not re.match(rf"{naming.PREFIX}|app\.kubernetes\.io/", key)}
+    return {key: value for key, value in labels.items() if not str(key).startswith(naming.OWN_LABELS)}

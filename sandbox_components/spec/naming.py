@@ -25,6 +25,9 @@ MANAGED_BY = "sandbox-components"
 CONTAINER = "agent"
 COMPONENT_LABEL_VALUE = "sandbox"
 
+OWN_LABELS = (PREFIX, "app.kubernetes.io/")
+"""What the keys of our own labels begin with; users' don't."""
+
 NAME_MAX_LENGTH = 52
 """The StatefulSet controller puts `NAME-HASH` (11 characters more) into a pod label of at most 63."""
 
@@ -69,7 +72,7 @@ def check_label(key: object, value: object, field: str = "labels") -> str:
     if not isinstance(key, str):
         raise InvalidInput(field, f"the key {show(key)} is not a string{in_quotes(key)}")
     path = f"{field}.{key}" if len(key) <= 80 else f"{field}.{key[:80]}..."
-    if key.startswith((PREFIX, "app.kubernetes.io/")):
+    if key.startswith(OWN_LABELS):
         raise InvalidInput(path, "the prefixes sandbox-components/ and app.kubernetes.io/ are ours: use another")
     if not is_label_key(key):
         raise InvalidInput(
