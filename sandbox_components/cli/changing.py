@@ -153,19 +153,13 @@ def carry_out(
                 settle(cluster, place, done, is_deletion=request.deletes, timeout=run.timeout, report=progress)
     if request.deletes and done.outcome == "unchanged":
         click.echo(f'there is no sandbox "{done.name}": nothing to delete (see: sandbox list -n {place})', err=True)
-    print_change(done, engine, run, words, more)
-
-
-def print_change(done: Change, engine: Engine, run: Run, words: str = "", more: dict[str, Any] | None = None) -> None:
-    """Print the answer: one line, or a document."""
     if run.output == "text":
         click.echo(f"{done.name} {done.outcome}{words}")
-        return
-    from sandbox_components.views.change import change_document
+    else:
+        from sandbox_components.views.change import change_document
 
-    place = engine.project.default_namespace(engine.stack)
-    document = change_document(done, engine.project.name, engine.stack, place)
-    print_document({**document, **(more or {})}, run.output)
+        document = change_document(done, engine.project.name, engine.stack, place)
+        print_document({**document, **more}, run.output)
 
 
 def tell_to_commit(engine: Engine, message: str) -> None:

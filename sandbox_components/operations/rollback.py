@@ -35,13 +35,15 @@ class Way:
         to: the revision to go back to.
         number: its number; None where the history has lost its beginning, so that numbers are not sure.
         current: the one that the stack has.
-        request: the edit; None where there is nothing to do.
+        request: the edit.
+        is_there: the sandbox is as that revision was, and nothing is to be done.
     """
 
     to: Revision
     number: int | None
     current: Revision
-    request: Request | None
+    request: Request
+    is_there: bool = False
 
     @property
     def title(self) -> str:
@@ -52,11 +54,6 @@ class Way:
     def since(self) -> str:
         """When the revision to go back to was made."""
         return f"{self.to.entry.ended_at:%Y-%m-%d %H:%M:%S} UTC"
-
-    @property
-    def number_now(self) -> int | None:
-        """Number of the current revision, where numbers are sure."""
-        return None if self.number is None else self.current.number
 
 
 def find_way(
@@ -85,15 +82,15 @@ def find_way(
     to = _revision(found, current, wanted)
     if to.problem is not None:
         raise SandboxError(f"what {_called(found, to)} of {name} was can't be read: {to.problem}")
-    way = Way(to, to.number if found.is_whole else None, current, None)
+    number = to.number if found.is_whole else None
     pinned = pinned_id(engine.project, engine.stack, name)
     if pinned is None and to.spec == current.spec and not engine.preview().of_sandbox(name):
-        return way
+        return Way(to, number, current, _no_request(name), is_there=True)
     if pinned == to.id:
         # The command before was killed or its update failed: the pin stands already, with its secrets.
-        return Way(to, way.number, current, _request(engine, name, way, note, {}, is_pinned=True))
-    secrets = _secrets(engine, history, way, name, report)
-    return Way(to, way.number, current, _request(engine, name, way, note, secrets))
+        return Way(to, number, current, _request(engine, name, to, number, note, {}, is_pinned=True))
+    secrets = _secrets(engine, history, to, name, title_of(number, to.id), report)
+    return Way(to, number, current, _request(engine, name, to, number, note, secrets))
 
 
 def number_now(engine: Engine, name: str, way: Way) -> int | None:
@@ -112,16 +109,33 @@ def number_now(engine: Engine, name: str, way: Way) -> int | None:
     return current.number if found.is_whole else None
 
 
+def _no_request(name: str) -> Request:
+    """Return the edit that changes nothing, for a sandbox that is there already."""
+
+    def check(plan: Plan, own: tuple[Step, ...], needed: tuple[Step, ...]) -> None:
+        if own:
+            raise SandboxError(f"{name} was changed by somebody else meanwhile", suggestions=["run the command again"])
+
+    return Request(name, lambda config: None, "rolled back", check=check)
+
+
 def _request(
-    engine: Engine, name: str, way: Way, note: str, secrets: Mapping[str, str], *, is_pinned: bool = False
+    engine: Engine,
+    name: str,
+    to: Revision,
+    number: int | None,
+    note: str,
+    secrets: Mapping[str, str],
+    *,
+    is_pinned: bool = False,
 ) -> Request:
-    numbered = {} if way.number is None else {"revision": way.number}
-    pin = {**numbered, "id": way.to.id, "spec": written_spec(way.to.spec), "by": _who(), "at": _now()}
+    numbered = {} if number is None else {"revision": number}
+    pin = {**numbered, "id": to.id, "spec": written_spec(to.spec), "by": _who(), "at": _now()}
 
     def check(plan: Plan, own: tuple[Step, ...], needed: tuple[Step, ...]) -> None:
         _check_plan(engine, name, plan, own, needed)
 
-    said = way.to.id if way.number is None else f"r{way.number} ({way.to.id})"
+    said = to.id if number is None else f"r{number} ({to.id})"
     return Request(
         name,
         (lambda config: None) if is_pinned else pinning(name, pin),
@@ -131,7 +145,7 @@ def _request(
         message=f"rollback {name} to {said}" + (f": {note}" if note else ""),
         edited="rolled back",
         check=check,
-        again=f"sandbox rollback {name} --to-revision {way.to.id}",
+        again=f"sandbox rollback {name} --to-revision {to.id}",
     )
 
 
@@ -188,17 +202,19 @@ def _called(found: Timeline, revision: Revision) -> str:
     return title_of(revision.number if found.is_whole else None, revision.id)
 
 
-def _secrets(engine: Engine, history: History, way: Way, name: str, report: Callable[[str], None]) -> Mapping[str, str]:
+def _secrets(
+    engine: Engine, history: History, to: Revision, name: str, called: str, report: Callable[[str], None]
+) -> Mapping[str, str]:
     """Return the secret variables of that time; without all of them nothing is rolled back."""
-    if not way.to.spec.get("secretEnv"):
+    if not to.spec.get("secretEnv"):
         return {}
     report("decrypting the secrets of that time")
     try:
-        return secret_env_of(engine, history.raw_checkpoint(way.to.entry), name)
+        return secret_env_of(engine, history.raw_checkpoint(to.entry), name)
     except Interrupted:
         raise
     except SandboxError as error:
-        told = f"{name} is not rolled back to {way.title}, nothing was changed: {error.message}"
+        told = f"{name} is not rolled back to {called}, nothing was changed: {error.message}"
         raise SandboxError(told, suggestions=error.suggestions, code=error.code) from None
 
 

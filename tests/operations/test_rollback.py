@@ -75,7 +75,6 @@ def way(engine: MadeEngine, wanted: str | None = None, note: str = "") -> rollba
 
 
 def run(engine: MadeEngine, found: rollback.Way, **mode: bool) -> Change:
-    assert found.request is not None
     return change(engine, found.request, Mode(**mode), ask=lambda planned: True, report=lambda line: None)  # type: ignore[arg-type]
 
 
@@ -125,11 +124,16 @@ def test_what_is_not_there(engine: MadeEngine, monkeypatch: pytest.MonkeyPatch) 
 
 def test_where_it_is_already(engine: MadeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     with_history(monkeypatch, MadeHistory(groups("a:1"), groups("a:2"), groups("a:1")))
-    assert way(engine, "1").request is not None  # the config waits with a change: without a pin the next up makes it
+    assert not way(engine, "1").is_there  # the config waits with a change: without a pin the next up makes it
     engine.steps = [PARENT_STEP, step("same")]
     for wanted in ("1", "3"):
-        assert way(engine, wanted).request is None
-    assert way(engine, "2").request is not None
+        found = way(engine, wanted)
+        assert (found.is_there, run(engine, found).outcome) == (True, "unchanged")
+    assert not way(engine, "2").is_there
+    engine.steps = [PARENT_STEP, step("update")]
+    with pytest.raises(SandboxError, match="changed by somebody else meanwhile"):
+        run(engine, found)
+    assert (config(engine), engine.ups) == (ORDINARY, [])
 
 
 def test_a_pin_that_stands_already_is_gone_on_with(engine: MadeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +148,6 @@ def test_a_pin_that_stands_already_is_gone_on_with(engine: MadeEngine, monkeypat
     found = way(engine, "1")
     assert run(engine, found).outcome == "rolled back"
     assert (config(engine), engine.ups) == (pinned, [[URN]])
-    assert found.request is not None
     assert found.request.again == "sandbox rollback nightly --to-revision 100"
 
 

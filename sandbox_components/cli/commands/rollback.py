@@ -12,7 +12,6 @@ from sandbox_components.cli.changing import (
     carry_out,
     changing_options,
     engine_of,
-    print_change,
     tell_to_commit,
 )
 from sandbox_components.cli.completion import complete_revision, complete_sandbox
@@ -45,17 +44,12 @@ def command(target: Target, name: str, to_revision: str | None, message: str, ru
     sandbox rollback nightly
     sandbox rollback nightly --to-revision 2 -m "1.3 loses its plan"
     """  # noqa: D301
-    from sandbox_components.operations.change import Change
     from sandbox_components.operations.rollback import find_way, number_now
 
     engine = engine_of(target)
     with Progress(is_quiet=target.is_quiet) as progress:
         way = find_way(engine, name, to_revision, note=message.strip(), report=lambda line: progress(name, line))
     to = {"number": way.number, "id": way.to.id}
-    if way.request is None:
-        click.echo(f"{name} is as {way.title} was: nothing is to be done", err=True)
-        print_change(Change(name, "unchanged"), engine, run, more={"toRevision": to, "revision": way.number_now})
-        return
 
     def lead() -> None:
         click.echo(f"{name} goes back to {way.title}, which was current from {way.since}:", err=True)
@@ -66,7 +60,8 @@ def command(target: Target, name: str, to_revision: str | None, message: str, ru
         is_done = done.outcome == "rolled back"
         number = number_now(engine, name, way) if is_done else None
         if done.outcome == "unchanged":
-            click.echo(f"{name} is pinned to {way.title} already: nothing is to be done", err=True)
+            how = f"as {way.title} was" if way.is_there else f"pinned to {way.title} already"
+            click.echo(f"{name} is {how}: nothing is to be done", err=True)
         elif done.outcome != "planned":
             tell_to_commit(engine, f"rollback {name} to {way.title}")
         words = f" to {way.title}" + ("" if number is None else f", as revision {number}")
