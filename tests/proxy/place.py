@@ -185,7 +185,7 @@ class Place:
     def client(self, sandbox: str = SANDBOX, **more: Any) -> httpx2.Client:
         """A client with a sandbox's key."""
         headers = {"authorization": f"Bearer {self.key(sandbox)}"}
-        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=30, **more)
+        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, **{"timeout": 30, **more})
 
     def spend(self, sandbox: str = SANDBOX, **query: str) -> dict[str, Any]:
         """What the admin port tells of a sandbox."""
