@@ -6,9 +6,11 @@ import asyncio
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import update
 
 from sandbox_components.ledger.ledger import Ledger
 from sandbox_components.ledger.model import Cost
+from sandbox_components.ledger.schema import counters, to_column
 from tests.ledger.ground import NOON, ORG, OTHER, SANDBOX, at, held, limit, opened, refused, sums
 
 
@@ -96,6 +98,23 @@ def test_counting_begins_anew_at_the_end_and_a_call_belongs_to_its_holds_period(
             await ledger.settle(over_the_end, Cost(600), after)
             assert await sums(ledger, before) == {"x": (900, 0)}
             assert await sums(ledger, after) == {"x": (0, 1000)}
+
+    asyncio.run(scenario())
+
+
+def test_a_zone_whose_clock_changes_were_decided_anew(url: str) -> None:
+    """A counter was made with the ends that an older time zone data base gave."""
+
+    async def scenario() -> None:
+        async with opened(url, limit(1000, zone="Asia/Tokyo")) as ledger:
+            for instant, nanos in (("11-01T00:30", 20), ("10-31T15:30", 300)):
+                now = at(f"2026-{instant}")
+                await ledger.settle(await held(ledger, 400, now=now), Cost(nanos), now)
+            older = update(counters).values(begins_at=to_column(at("2026-11-01")), spent_nanos=20)
+            ledger._database.write(lambda connection: connection.execute(older))
+            assert await ledger.audit() == []
+            await held(ledger, 5)
+            assert await sums(ledger) == {"sandbox-month": (320, 5)}
 
     asyncio.run(scenario())
 

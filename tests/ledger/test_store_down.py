@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from sandbox_components.ledger.database import Database
 from sandbox_components.ledger.ledger import Ledger
@@ -160,6 +161,35 @@ def test_a_full_disk(tmp_path: Path) -> None:
                 await until_full()
             ledger._database.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count = 100000"))
             await until_paid(ledger, (0, len(ids)))
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_commit_whose_answer_is_lost(url: str, monkeypatch: pytest.MonkeyPatch, is_done: bool) -> None:
+    """Whether the commit was done nobody knows: either way no hold stays, and no settlement is lost or done twice."""
+
+    async def scenario() -> None:
+        async with opened(url, limit(1000, ORG)) as ledger:
+            settled, released = await held(ledger, 100, ORG), await held(ledger, 100, ORG)
+            write = ledger._database.write
+
+            def lost(work: Callable[[Connection], object]) -> object:
+                if is_done:
+                    write(work)
+                raise StoreDown("the line broke")
+
+            monkeypatch.setattr(ledger._database, "write", lost)
+            for attempt in (
+                ledger.hold(call(100, ORG), NOON),
+                ledger.settle(settled, Cost(70), NOON),
+                ledger.release(released, NOON),
+            ):
+                with pytest.raises(StoreDown):
+                    await attempt
+            monkeypatch.undo()
+            assert (await sums(ledger))["org-month"] == ((70, 100) if is_done else (0, 200))
+            await until_paid(ledger, (70, 0))
 
     asyncio.run(scenario())
 
