@@ -10,7 +10,7 @@ import click
 from sandbox_components.cli.revision_text import plain
 from sandbox_components.operations.difference import Comparison
 from sandbox_components.revisions.difference import ADDED, CHANGED, REMOVED, UNCHANGED, UNKNOWN, Field
-from sandbox_components.views.revisions import side_text
+from sandbox_components.views.revisions import name_of, side_text
 
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "=", UNKNOWN: "?"}
 _COLORS = {"+": "green", "-": "red", "~": "yellow", "?": "yellow"}
@@ -61,7 +61,7 @@ def _field(field: Field) -> Iterator[str]:
 
 def _print_drift(found: Comparison) -> None:
     assert found.current is not None
-    declared = f"revision {found.current.number}, which the stack has now"
+    declared = f"{name_of(found.current, found.is_whole)}, which the stack has now"
     if not found.drift:
         click.echo(f"no drift: the cluster holds {declared}")
         return

@@ -12,7 +12,8 @@ from typing import Any
 from sandbox_components.errors import InvalidInput
 from sandbox_components.kube.objects import Json, dig, items, named, text
 from sandbox_components.manifests.probes import probes
-from sandbox_components.manifests.process import SHELL_LINE, exactly
+from sandbox_components.manifests.process import SHELL_LINE
+from sandbox_components.manifests.reading import plainly
 from sandbox_components.manifests.workload import VOLUME
 from sandbox_components.spec import quantity
 from sandbox_components.spec.health import HealthCheck
@@ -43,7 +44,7 @@ def live_groups(statefulset: Json, service: Json | None, declared: Mapping[str, 
 
 
 def _process(container: Json) -> dict[str, Any]:
-    words = [_unexpanded(str(word)) for word in container.get("command") or []]
+    words = [plainly(str(word)) for word in container.get("command") or []]
     more = [str(word) for word in container.get("args") or []]
     if words[:2] == ["/bin/sh", "-c"] and words[2:4] == [SHELL_LINE, "sandbox"] and len(words) == 5 and not more:
         return {"command": {"command": words[4]}}
@@ -51,12 +52,6 @@ def _process(container: Json) -> dict[str, Any]:
     if more:
         command["args"] = more
     return {"command": command} if command else {}
-
-
-def _unexpanded(shown: str) -> str:
-    """Undo `exactly`; a text that it can't have made stays."""
-    candidate = shown.replace("$$", "$")
-    return candidate if exactly(candidate) == shown else shown
 
 
 def _resources(container: Json) -> Json:
@@ -89,7 +84,7 @@ def _env(container: Json, has_own_home: bool) -> Json:
         elif "valueFrom" in one:
             plain[name] = one["valueFrom"]
         else:
-            plain[name] = _unexpanded(text(one, "value"))
+            plain[name] = plainly(text(one, "value"))
     mount = text(named(items(container, "volumeMounts"), VOLUME), "mountPath")
     if not has_own_home and plain.get("HOME") == mount:
         del plain["HOME"]

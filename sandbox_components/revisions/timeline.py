@@ -64,7 +64,7 @@ class Timeline:
                 f"the history of {self.name} has lost its beginning, so that number {number} is not sure: name the id",
                 suggestions=[
                     f"sandbox revisions {self.name} -o wide",
-                    f"id of what is number {number} now: {by_number.id}",
+                    f"{by_number.id} (what is number {number} now)",
                 ],
             )
         raise NotFound(
@@ -97,7 +97,7 @@ def timeline(history: History, name: str) -> Timeline:
     checkpoints = history.checkpoints(entries)
     count = Count(name)
     unread = []
-    is_beginning = bool(entries) and _is_beginning(entries[0])
+    is_beginning = _is_beginning(entries) is True
     gap_began_at = None
     for entry, checkpoint in zip(entries, checkpoints, strict=True):
         if checkpoint.problem is not None:
@@ -129,10 +129,9 @@ def _is_whole(entries: Sequence[Entry], checkpoints: Sequence[Checkpoint], name:
 
     Whether the sandbox is in the first checkpoint doesn't decide: an earlier life of it could have been before.
     """
-    if not entries or _is_beginning(entries[0]):
-        return True
-    if entries[0].changes is not None:
-        return False
+    is_beginning = _is_beginning(entries)
+    if is_beginning is not None:
+        return is_beginning
     for entry, checkpoint in zip(entries, checkpoints, strict=True):
         if checkpoint.problem is None:
             state = checkpoint.sandboxes.get(name)
@@ -140,8 +139,13 @@ def _is_whole(entries: Sequence[Entry], checkpoints: Sequence[Checkpoint], name:
     return True
 
 
-def _is_beginning(entry: Entry) -> bool:
-    """Tell whether the stack held nothing before this entry."""
-    return entry.changes is not None and all(
-        count == 0 or operation in _BEGINNING for operation, count in entry.changes.items()
-    )
+def _is_beginning(entries: Sequence[Entry]) -> bool | None:
+    """Tell whether the stack held nothing before these entries; None where no entry counts anything.
+
+    One that did nothing, or failed before it did, counts nothing, also of what was there.
+    """
+    for entry in entries:
+        counted = {operation for operation, count in (entry.changes or {}).items() if count}
+        if counted:
+            return counted <= _BEGINNING
+    return None

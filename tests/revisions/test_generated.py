@@ -170,7 +170,8 @@ def test_a_lost_beginning_is_noticed(acts: list[Act], count: int) -> None:
     if not rest.entries():
         return
     # Where all that is lost ended with an empty stack, nothing in what follows shows that there was anything.
-    is_new_beginning = set(rest.entries()[0].changes or {}) <= {"create"}
+    counted: set[str] = next((set(entry.changes) for entry in rest.entries() if entry.changes), set())
+    is_new_beginning = counted <= {"create"}
     for name in NAMES:
         whole, part = timeline(told, name), timeline(rest, name)
         assert part.is_whole == is_new_beginning

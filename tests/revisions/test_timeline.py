@@ -267,6 +267,19 @@ def test_where_changes_are_not_recorded_the_time_of_creation_tells() -> None:
     assert (line.is_whole, line.revisions[0].cause) == (False, "unknown")
 
 
+def test_entries_that_count_nothing_leave_it_to_the_next() -> None:
+    """An update that fails before it does anything is recorded without a count."""
+    told = Told()
+    told.entry(result="failed", changes={})
+    told.put().entry(changes={"create": 7})
+    assert timeline(told, "one").is_whole
+    told = Told()
+    told.entry(result="failed", changes={})
+    told.put().entry(changes={"create": 7, "same": 3})
+    line = timeline(told, "one")
+    assert (line.is_whole, line.revisions[0].cause) == (False, "created")
+
+
 @pytest.mark.parametrize("created", [None, "yesterday", "2026-03-02T12:01:00"])
 def test_a_time_of_creation_that_says_nothing_proves_nothing(created: str | None) -> None:
     told = Told()
