@@ -83,7 +83,7 @@ def read_request(endpoint: Endpoint, body: bytes) -> Plan:
     reader = _READERS.get(endpoint.name)
     if reader is not None:
         reader(document, found)
-        _check_caching(document)
+        _check_caching(document, body)
     stream = _flag(document, "stream")
     adds_usage = False
     sent = body
@@ -184,7 +184,7 @@ def _geo(document: dict[str, Any]) -> bool:
     return where != "global"
 
 
-def _check_caching(document: dict[str, Any]) -> None:
+def _check_caching(document: dict[str, Any], body: bytes) -> None:
     """Refuse OpenAI's cache for twelve hours and its prewarming, which have no price here."""
     options = document.get("prompt_cache_options")
     if options is not None and (
@@ -197,6 +197,8 @@ def _check_caching(document: dict[str, Any]) -> None:
             param="prompt_cache_options",
             code="cannot_be_capped",
         )
+    if b"prompt_cache_breakpoint" not in body and b"\\u" not in body:
+        return
     todo: list[Any] = [document]
     while todo:
         one = todo.pop()

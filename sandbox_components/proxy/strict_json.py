@@ -12,6 +12,11 @@ from typing import Any
 
 from sandbox_components.proxy.fault import BadRequest
 
+MOST_OBJECTS = 200_000
+"""In one body. No request has as many, and reading more would keep all other calls waiting."""
+MOST_VALUES = 4_000_000
+"""In the lists of one body, told by its commas and brackets, also those in text; for the same reason."""
+
 _WHITE = " \t\n\r"
 
 
@@ -21,12 +26,14 @@ def read_object(body: bytes) -> dict[str, Any]:
     Raises:
         BadRequest: it isn't one, or could be read in two ways. Nothing of it is shown but the name of a key.
     """
+    if body.count(b",") + body.count(b"[") > MOST_VALUES:
+        raise BadRequest(f"the body has more than {MOST_VALUES} values", code="invalid_json", status=413)
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise BadRequest("the body is not UTF-8: accepted is a JSON object", code="invalid_json") from None
     try:
-        read = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        read = json.loads(text, object_pairs_hook=_Once(), parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise BadRequest(
             f"the body is not JSON, from line {error.lineno} column {error.colno} on", code="invalid_json"
@@ -61,16 +68,27 @@ def put(body: bytes, key: str, value: object) -> bytes:
         at = _skip(text, at + 1)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    read = dict(pairs)
-    if len(read) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                shown = key if key.isascii() and key.isprintable() and len(key) <= 60 else "?"
-                raise BadRequest(f'the key "{shown}" is given twice in one object', param=shown, code="invalid_json")
-            seen.add(key)
-    return read
+class _Once:
+    """Makes objects of their pairs, and refuses a key that comes twice."""
+
+    def __init__(self) -> None:
+        self._left = MOST_OBJECTS
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._left -= 1
+        if self._left < 0:
+            raise BadRequest(f"the body has more than {MOST_OBJECTS} objects", code="invalid_json")
+        read = dict(pairs)
+        if len(read) != len(pairs):
+            raise _twice([key for key, _ in pairs])
+        return read
+
+
+def _twice(keys: list[str]) -> BadRequest:
+    seen: set[str] = set()
+    key = next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    shown = key if key.isascii() and key.isprintable() and len(key) <= 60 else "?"
+    return BadRequest(f'the key "{shown}" is given twice in one object', param=shown, code="invalid_json")
 
 
 def _no_constant(name: str) -> Any:
