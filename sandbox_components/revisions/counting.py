@@ -144,9 +144,10 @@ class Count:
         pin = _pin(entry, self.name)
         to = None
         if cause is None:
+            # Under a pin our own update makes what is pinned the declaration first: that is no way back.
             if pin is not None and pin != self.pin:
                 cause, to = "rollback", pin
-            elif pin is None and self.was_pinned:
+            elif pin is None and self.was_pinned and entry.message != f"sandbox update {self.name}":
                 cause = "unpin"
             else:
                 cause = "refresh" if entry.kind == "refresh" else "update"

@@ -110,6 +110,17 @@ def test_rollback_unpin_and_update_below_a_pin() -> None:
     assert [(one.to, one.to_number) for one in line.revisions if one.cause == "rollback"] == [(first.id, 1)] * 2
 
 
+def test_our_own_update_of_a_pinned_sandbox_is_an_update() -> None:
+    told = Told()
+    first = told.put().entry()
+    told.put("one", spec("a:2")).entry()
+    told.pins["one"] = {"id": first.id}
+    told.put().entry()
+    del told.pins["one"]
+    told.put("one", spec("a:3")).entry(message="sandbox update one")
+    assert causes(timeline(told, "one"))[2:] == [(3, "rollback"), (4, "update")]
+
+
 def test_a_rollback_from_one_pin_to_another() -> None:
     told = Told()
     ids = []
