@@ -6,9 +6,12 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import click
 import pytest
 import yaml
 
+from sandbox_components.cli.commands.diff import command as diff
+from sandbox_components.cli.completion import complete_side
 from sandbox_components.errors import SandboxError
 from sandbox_components.operations import history as opening
 from tests.cli.in_process import Answer, Command, Project
@@ -320,3 +323,19 @@ def test_no_engine_is_started(command: Command, told: Told, project: Project) ->
 def test_now_is_read_at_once(command: Command, told: Told) -> None:
     assert datetime.now(UTC).year >= 2026
     assert "was revision 4" in command("revisions", "nightly", "--at", "now").err
+
+
+def test_completion(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///nowhere")
+
+    def completed(typed: str, name: str | None = "nightly") -> list[str]:
+        context = click.Context(diff)
+        context.params = {"name": name, "stack": "dev", "cwd": "."}
+        return [one.value for one in complete_side(context, diff.params[1], typed)]
+
+    assert completed("") == ["4", "3", "2", "1", "live"]
+    assert completed("3") == ["3"]
+    assert completed("l") == ["live"]
+    assert completed("", None) == completed("", "nobody") == ["live"]
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "https://api.pulumi.com")
+    assert completed("") == ["live"]
