@@ -12,8 +12,6 @@ from sandbox_components.views.wire import envelope, stamp
 if TYPE_CHECKING:
     from sandbox_components.operations.difference import Comparison, Side
 
-FAILED_ELSEWHERE = "failed elsewhere"
-
 
 def revisions_document(line: Timeline, revisions: Sequence[Revision], project: str, stack: str) -> dict[str, Any]:
     """Return a list of revisions as `kind: RevisionList`."""
@@ -137,8 +135,9 @@ def past_text(line: Timeline, past: Past, words: Any = None) -> str:
 
 
 def title(revision: Revision, line: Timeline) -> str:
-    """Return how sentences call a revision."""
-    return name_of(revision, line.is_whole)
+    """Return how sentences call a revision, and that it failed."""
+    failed = "" if revision.result == "succeeded" else f" ({revision.result})"
+    return name_of(revision, line.is_whole) + failed
 
 
 def name_of(revision: Revision, is_whole: bool) -> str:

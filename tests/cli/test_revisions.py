@@ -146,7 +146,7 @@ def test_at(command: Command, told: Told, at: datetime, sentence: str, numbers: 
 def test_a_day(command: Command, told: Told) -> None:
     answer = command("revisions", "nightly", "--at", BEGIN.date().isoformat(), "--utc")
     assert len(ok(answer).splitlines()) == 5
-    assert "was revision 1, then revision 2, then revision 3, then revision 4" in answer.err
+    assert "was revision 1, then revision 2, then revision 3 (failed), then revision 4" in answer.err
 
 
 def test_a_deleted_sandbox(command: Command, told: Told) -> None:

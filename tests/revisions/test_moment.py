@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.revisions.moment import Moment, read_moment
@@ -111,6 +113,23 @@ def test_what_is_refused(text: str, problem: str) -> None:
         read_moment(text, now=NOW, zone=BERLIN)
     assert raised.value.field == "--at"
     assert "\x1b" not in raised.value.message
+
+
+PARTS = [
+    *("ago", "in", "last", "2", "99999999999", "-", "/", ":", "10:00", "2026", "Z", "+25:00", "pm", "friday", "feb"),
+    *("31", "days", "h", ".", "²", "now", "\x00"),
+]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(PARTS), max_size=5), st.sampled_from(["", " "]))
+def test_any_text_is_read_or_refused(words: list[str], joint: str) -> None:
+    try:
+        found = read_moment(joint.join(words), now=NOW, zone=BERLIN)
+    except InvalidInput:
+        return
+    assert found.begin <= NOW + timedelta(minutes=1)
+    assert found.end is None or found.begin < found.end
 
 
 def test_refused_hours_come_with_spellings_that_are_read() -> None:
