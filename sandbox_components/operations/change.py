@@ -72,6 +72,7 @@ class Request:
         check: refuses plans, instead of the check that the program makes the sandbox out of the config; gets the whole
             plan, the sandbox's own operations and all that would be carried out.
         again: the command that goes on after a failure, where it isn't the same one.
+        back: the command that takes the edit back after a failure, if there is one.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Request:
     edited: str = "edited"
     check: Check | None = None
     again: str = "the same command"
+    back: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
             report=report,
         )
     except SandboxError as error:
-        error.suggestions = (*error.suggestions, _what_stays(engine, request, draft, error))
+        error.suggestions = (*error.suggestions, *_what_stays(engine, request, draft, error))
         raise
     return Change(
         request.name,
@@ -211,14 +213,15 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     )
 
 
-def _what_stays(engine: Engine, request: Request, draft: Draft, error: SandboxError) -> str:
+def _what_stays(engine: Engine, request: Request, draft: Draft, error: SandboxError) -> list[str]:
     """Tell how the config was left; where another update holds the stack nothing has begun, and it is put back."""
     name = engine.project.config_file(engine.stack).name
     if error.code == "stack_locked":
         draft.take_back()
-        return f"nothing was changed, {name} is as it was"
+        return [f"nothing was changed, {name} is as it was"]
     when = f"to go on: {request.again}, or" if isinstance(error, Interrupted) else "when the cause is gone:"
-    return f"{name} stays edited; {when} pulumi up --stack {engine.stack}"
+    back = [f"to take it back: {request.back}"] if request.back else []
+    return [f"{name} stays edited; {when} pulumi up --stack {engine.stack}", *back]
 
 
 def _check_program(engine: Engine, request: Request, draft: Draft, plan: Plan) -> None:

@@ -146,6 +146,7 @@ def _request(
         edited="rolled back",
         check=check,
         again=f"sandbox rollback {name} --to-revision {to.id}",
+        back=f"sandbox unpin {name}",
     )
 
 

@@ -118,7 +118,7 @@ def test_without_secrets_the_engine_isnt_asked() -> None:
 
 @pytest.mark.parametrize("values", [None, {"A": "a"}, {}])
 def test_a_value_that_is_not_there(values: dict[str, str] | None) -> None:
-    with pytest.raises(SandboxError, match="does not hold the secret variable [AB] of nightly"):
+    with pytest.raises(SandboxError, match=r"does not hold the secret variable [AB] of nightly"):
         found([workload()], [secret("nightly-env-2", values)])
 
 

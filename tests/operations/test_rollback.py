@@ -232,3 +232,15 @@ def test_somebody_elses_update_afterwards_is_told(engine: MadeEngine, monkeypatc
     with_history(monkeypatch, MadeHistory(groups("a:1", "x"), groups("a:2"), groups("a:1", "y"), groups("a:4")))
     with pytest.raises(SandboxError, match="another update of nightly came in between"):
         rollback.number_now(engine, "nightly", found)  # type: ignore[arg-type]
+
+
+def test_after_a_failure_it_says_how_to_go_on_and_back(engine: MadeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_history(monkeypatch, MadeHistory(groups("a:1"), groups("a:2")))
+    engine.fails = True
+    with pytest.raises(SandboxError, match="the provider said no") as caught:
+        run(engine, way(engine))
+    assert caught.value.suggestions == (
+        "look",
+        "Pulumi.dev.yaml stays edited; when the cause is gone: pulumi up --stack dev",
+        "to take it back: sandbox unpin nightly",
+    )

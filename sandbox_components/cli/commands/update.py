@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sandbox_components.cli.changing import Run, carry_out, changing_options
+from sandbox_components.cli.changing import Run, Telling, carry_out, changing_options, engine_of
 from sandbox_components.cli.completion import complete_sandbox
 from sandbox_components.cli.declaring import Declared, declaring_options, read_entry
 from sandbox_components.cli.options import Target, target_options
@@ -24,6 +24,7 @@ def command(target: Target, name: str, declared: Declared, run: Run) -> None:
     """  # noqa: D301
     from sandbox_components.operations import declare
     from sandbox_components.operations.change import Request
+    from sandbox_components.operations.pins import pinned_id
 
     whole = read_entry(declared.file, name) if declared.file is not None else None
     secrets = declared.secrets()
@@ -35,4 +36,12 @@ def command(target: Target, name: str, declared: Declared, run: Run) -> None:
         "request" if declared.file is not None else "",
     )
     request = Request(name, edit, "updated", secrets=secrets, arguments=declared.arguments())
-    carry_out(target, request, run)
+    engine = engine_of(target)
+    pinned = pinned_id(engine.project, engine.stack, name)
+
+    def lead() -> None:
+        if pinned is not None:
+            told = f"{name} is pinned to revision {pinned}: that becomes its declaration, and this goes over it"
+            click.echo(told, err=True)
+
+    carry_out(target, request, run, engine=engine, telling=Telling(lead))
