@@ -1,7 +1,7 @@
 """What was found in a request's input: how much of it there can be at most.
 
-A token stands for one byte or more, so the bytes of a body bound the tokens of what is written in it. Beside that
-counts what providers add of their own, and what isn't written in the body: pictures have a documented maximum, stored
+The providers' tokenizers work on bytes: a token stands for one or more, so the bytes of a body bound the tokens of what
+is written in it. Beside that counts what providers add of their own, and what isn't written in the body: pictures have a documented maximum, stored
 output that of the model, and for all else there is only the window.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox_components.proxy.fault import BadRequest
@@ -33,15 +33,15 @@ class Found:
 
     Attributes:
         inline_bytes: of the body, those that are no text but pictures.
-        pictures: how many there are.
-        stored_outputs: outputs of earlier calls that the provider kept and reads again.
+        pictures: the places of those that are in the body.
+        stored_outputs: the places of outputs of earlier calls that the provider kept and reads again.
         added_tokens: what the provider adds.
         window_because: the field whose input isn't in the body, so that only the window bounds it; empty if none.
     """
 
     inline_bytes: int = 0
-    pictures: int = 0
-    stored_outputs: int = 0
+    pictures: list[str] = field(default_factory=list)
+    stored_outputs: list[str] = field(default_factory=list)
     added_tokens: int = BASE_TOKENS
     window_because: str = ""
 
@@ -62,7 +62,7 @@ class Found:
         if not isinstance(data, str) or not data.isascii():
             raise BadRequest(f"{where} is not base64", param=where)
         self.inline_bytes += len(data)
-        self.pictures += 1
+        self.pictures.append(where)
 
     def window(self, where: str) -> None:
         """Note that there is input which isn't in the body."""

@@ -70,7 +70,7 @@ def _read_item(item: dict[str, Any], where: str, found: Found) -> None:
     elif kind == "reasoning":
         # With its encrypted content it is in the body; without, the provider looks up what an earlier call thought.
         if not isinstance(item.get("encrypted_content"), str):
-            found.stored_outputs += 1
+            found.stored_outputs.append(f"{where}.encrypted_content")
     elif kind == "compaction":
         found.window(f"{where}.encrypted_content")
     elif kind in ("function_call_output", "custom_tool_call_output"):

@@ -63,12 +63,10 @@ def input_bound(plan: Plan, prices: ModelPrices) -> int:
     found, size = plan.found, prices.capacity
     because = found.window_because
     tokens = plan.text_tokens
-    if found.pictures:
-        tokens += found.pictures * (size.image or 0)
-        because = because or ("" if size.image else "a picture")
-    if found.stored_outputs:
-        tokens += found.stored_outputs * (size.output or 0)
-        because = because or ("" if size.output else "reasoning without encrypted_content")
+    for places, each in ((found.pictures, size.image), (found.stored_outputs, size.output)):
+        tokens += len(places) * (each or 0)
+        if places and not each:
+            because = because or places[0]
     if not because:
         return min(tokens, size.window) if size.window else tokens
     if not size.window:

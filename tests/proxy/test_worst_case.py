@@ -249,6 +249,19 @@ def test_reasoning_that_the_provider_kept_is_as_long_as_output_can_be() -> None:
     assert held(endpoint.RESPONSES, text).input_tokens == len(text) + 64 + 128_000
 
 
+def test_a_picture_of_which_nobody_knows_the_most_is_the_whole_window() -> None:
+    for model, at in (("gpt-audio", 128_000), ("no-limit", 1000)):
+        text = body(
+            CHAT,
+            model=model,
+            messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": PICTURE_URL}}]}],
+        )
+        assert held(endpoint.CHAT, text, OURS).input_tokens == at
+    with pytest.raises(BadRequest) as caught:
+        held(endpoint.CHAT, text.replace(b"no-limit", b"no-window"), OURS)
+    assert caught.value.param == "messages[0].content[0].image_url.url"
+
+
 def test_a_document_of_text_is_text() -> None:
     text = block({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x" * 999}})
     assert held(endpoint.MESSAGES, text).input_tokens == len(text) + 64
