@@ -22,6 +22,7 @@ DOCUMENTS = {
     "describe": "Sandbox",
     "revisions": "RevisionList",
     "diff": "RevisionDiff",
+    "plan": "StackPlan",
     "doctor": "Checks",
     "create": "SandboxChange",
     "update": "SandboxChange",
