@@ -68,8 +68,9 @@ RESPONSES = Endpoint(
     "POST",
     True,
     _words("""
-        background client_metadata conversation include input instructions max_output_tokens max_tool_calls metadata model
-        parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_options prompt_cache_retention reasoning
+        background client_metadata conversation include input instructions max_output_tokens max_tool_calls metadata
+        model parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_options prompt_cache_retention
+        reasoning
         safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p
         truncation user
     """),

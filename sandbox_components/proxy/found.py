@@ -1,8 +1,8 @@
 """What was found in a request's input: how much of it there can be at most.
 
 The providers' tokenizers work on bytes: a token stands for one or more, so the bytes of a body bound the tokens of what
-is written in it. Beside that counts what providers add of their own, and what isn't written in the body: pictures have a documented maximum, stored
-output that of the model, and for all else there is only the window.
+is written in it. Beside that counts what providers add of their own, and what isn't written in the body: pictures have
+a documented maximum, stored output that of the model, and for all else there is only the window.
 """
 
 from __future__ import annotations
