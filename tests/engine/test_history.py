@@ -20,6 +20,7 @@ from sandbox_components.operations.project import Project
 from sandbox_components.revisions.checkpoint_file import read_checkpoint
 from sandbox_components.revisions.model import Checkpoint, History
 from tests.harness import moto
+from tests.harness.api import eventually
 from tests.harness.ground import Ground
 from tests.harness.moto import Moto
 from tests.harness.stack import Stack
@@ -114,6 +115,11 @@ def begin(recorded: Recorded) -> None:
     recorded.run("refresh", ZSTD)
 
 
+HANGS = """
+import asyncio
+
+pulumi.export("never", pulumi.Output.from_input(asyncio.sleep(300)))
+"""
 FIRST = [
     {"one": "localhost:5000/python:3.11", "wi-th-dashes": "localhost:5000/python:3.11"},
     {"one": "localhost:5000/python:3.12", "wi-th-dashes": "localhost:5000/python:3.11"},
@@ -122,23 +128,26 @@ FIRST = [
 
 
 @pytest.mark.usefixtures("own_cache")
-def test_on_disk_and_in_a_bucket(engine_ground: Ground, tmp_path: Path, server: Moto) -> None:
-    answers = []
-    for backend in ("file", "s3"):
-        with engine_ground.stack(tmp_path / backend, name="te-st") as stack:
-            if backend == "s3":
-                stack.env |= {**moto.ENVIRONMENT, "PULUMI_BACKEND_URL": server.backend("state", "team/a")}
-                stack.pulumi("stack", "init", stack.name).ok()
-            recorded = Recorded(stack, engine_ground)
-            begin(recorded)
-            answers.append(images(recorded.compare()))
-            if backend == "file":
-                the_rest(recorded)
-    assert answers == [FIRST, FIRST]
+def test_in_a_bucket(engine_ground: Ground, tmp_path: Path, server: Moto) -> None:
+    with engine_ground.stack(tmp_path / "stack", name="te-st") as stack:
+        stack.env |= {**moto.ENVIRONMENT, "PULUMI_BACKEND_URL": server.backend("state", "team/a")}
+        stack.pulumi("stack", "init", stack.name).ok()
+        recorded = Recorded(stack, engine_ground)
+        begin(recorded)
+        assert images(recorded.compare()) == FIRST
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_on_disk(engine_ground: Ground, tmp_path: Path) -> None:
+    """Also what a stack goes through: a failed update, a sandbox deleted, a new name, a kill, an end, a new life."""
+    with engine_ground.stack(tmp_path / "stack", name="te-st") as stack:
+        recorded = Recorded(stack, engine_ground)
+        begin(recorded)
+        assert images(recorded.compare()) == FIRST
+        the_rest(recorded)
 
 
 def the_rest(recorded: Recorded) -> None:
-    """What can happen to a stack: a failed update, a sandbox deleted, a new name, everything deleted, and again."""
     stack = recorded.stack
     endings = {path.name.partition(".json")[2] for path in stack.folder.glob("state/.pulumi/history/*/*/te-st-*")}
     assert endings == {"", ".gz", ".zst", ".attrs", ".gz.attrs", ".zst.attrs"}
@@ -152,13 +161,37 @@ def the_rest(recorded: Recorded) -> None:
     stack.config_file = stack.config_file.with_name("Pulumi.new.yaml")
     stack.name = "new"
     assert [entry.id for entry in recorded.history().entries()] == [entry.id for entry in before]
-    recorded.compare()
+    killed(recorded, "3.11")
+    recorded.run("up", PLAIN)
+    entries = recorded.history().entries()
+    assert set(entries[-1].changes or {}) == {"same"}
     recorded.run("destroy", PLAIN)
     recorded.run("up", PLAIN)
     found = recorded.compare()
-    one = {"one": "localhost:5000/python:3.12"}
-    assert images(found) == [*FIRST, FIRST[-1], one, {}, one]
+    one, other = {"one": "localhost:5000/python:3.12"}, {"one": "localhost:5000/python:3.11"}
+    assert images(found) == [*FIRST, FIRST[-1], one, other, {}, other]
     assert [entry.result for entry in recorded.history().entries()].count("failed") == 1
     created = [state.created_at for checkpoint in found for state in checkpoint.sandboxes.values()]
     assert len(set(created)) == 3
     assert None not in created
+
+
+def killed(recorded: Recorded, tag: str) -> None:
+    """Kill an `up` that has changed the sandbox: it leaves no entry, and the next one says that all is the same."""
+    stack = recorded.stack
+    recorded.declare(one=tag)
+    program = stack.program.read_text()
+    stack.program.write_text(program + HANGS)
+    folder = stack.folder / "state/.pulumi/stacks" / stack.project
+    files = [folder / f"{stack.name}.json{ending}" for ending in ("", ".gz", ".zst")]
+
+    def is_changed() -> bool:
+        sandboxes = [read_checkpoint(file.read_bytes()).sandboxes for file in files if file.exists()]
+        return any(tag in found["one"].spec for found in sandboxes if "one" in found)
+
+    assert not is_changed()
+    with stack.start("up", "--yes", "--skip-preview", env=GZIP) as running:
+        eventually(is_changed, "the changed sandbox in the state")
+        running.kill()
+    stack.program.write_text(program)
+    stack.cancel()
