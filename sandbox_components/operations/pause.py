@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sandbox_components.errors import SandboxError
-from sandbox_components.kube import logs, scaling
+from sandbox_components.kube import logs, paths, scaling
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.exits import exit_status
 from sandbox_components.kube.objects import Json, dig, items, name_of, named
@@ -16,7 +16,7 @@ from sandbox_components.kube.record import Record
 from sandbox_components.kube.snapshot import SandboxSnapshot, claim_of, read_pod, read_statefulset
 from sandbox_components.kube.state import observe
 from sandbox_components.kube.wait import Report, silent, wait_gone
-from sandbox_components.spec.naming import CONTAINER
+from sandbox_components.spec.naming import CONTAINER, PAUSE_ANNOTATION
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,13 @@ def _note(cluster: Cluster, plan: _Plan, reason: str | None) -> Record:
 
 
 def _note_exit(cluster: Cluster, namespace: str, name: str, pod: Json, note: Record | None) -> None:
-    """Add how the agent ended to the note that was written before it did."""
+    """Add how the agent ended to the note that was written before it did, unless somebody has resumed it since."""
     status = named(items(pod, "status", "containerStatuses"), CONTAINER)
     ended = exit_status(dig(status, "state", "terminated"))
-    if note is not None and ended is not None:
+    if note is None or ended is None:
+        return
+    now = cluster.get(paths.statefulsets(namespace, name))
+    if dig(now, "metadata", "annotations", PAUSE_ANNOTATION) == note.dump():
         scaling.write_note(cluster, namespace, name, replace(note, exit_status=ended))
 
 

@@ -6,6 +6,7 @@ import copy
 import json
 import queue
 import re
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl
@@ -37,6 +38,8 @@ class FakeApi(httpx2.BaseTransport):
         self.on_scale: Callable[[str, int], None] = lambda name, replicas: None
         self._version = 0
         self._watches: list[tuple[str, dict[str, str], queue.SimpleQueue[Json | None]]] = []
+        self._told: list[tuple[int, str, Json]] = []
+        self._lock = threading.Lock()
 
     def put(self, obj: Json, folder: str | None = None) -> Json:
         """Store an object, and tell the watches."""
@@ -129,11 +132,15 @@ class FakeApi(httpx2.BaseTransport):
     def _watch(self, path: str, params: dict[str, str]) -> Iterator[bytes]:
         feed: queue.SimpleQueue[Json | None] = queue.SimpleQueue()
         since = int(params["resourceVersion"] or 0)
-        for key, obj in self.objects.items():
-            is_new = int(obj["metadata"].get("resourceVersion", 0)) > since
-            if is_new and _is_inside(key, path) and _selected(obj, params):
-                yield json.dumps({"type": "MODIFIED", "object": obj}).encode() + b"\n"
-        self._watches.append((path, params, feed))
+        with self._lock:
+            missed = [
+                change
+                for version, key, change in self._told
+                if version > since and _concerns(key, change, path, params)
+            ]
+            self._watches.append((path, params, feed))
+        for change in missed:
+            yield json.dumps(change).encode() + b"\n"
         try:
             while (change := feed.get(timeout=5)) is not None:
                 yield json.dumps(change).encode() + b"\n"
@@ -141,9 +148,16 @@ class FakeApi(httpx2.BaseTransport):
             return
 
     def _tell(self, path: str, kind: str, obj: Json) -> None:
-        for folder, params, feed in list(self._watches):
-            if _is_inside(path, folder) and _selected(obj, params):
-                feed.put({"type": kind, "object": copy.deepcopy(obj)})
+        change = {"type": kind, "object": copy.deepcopy(obj)}
+        with self._lock:
+            self._told.append((self._version, path, change))
+            for folder, params, feed in self._watches:
+                if _concerns(path, change, folder, params):
+                    feed.put(change)
+
+
+def _concerns(key: str, change: Json, folder: str, params: dict[str, str]) -> bool:
+    return _is_inside(key, folder) and _selected(change["object"], params)
 
 
 def _is_inside(key: str, folder: str) -> bool:

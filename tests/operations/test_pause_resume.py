@@ -58,6 +58,21 @@ def test_a_pause_that_cannot_note_how_the_agent_ended_is_a_pause() -> None:
     assert "how it ended could not be noted" in told[-1]
 
 
+def test_who_resumed_it_meanwhile_is_not_forgotten() -> None:
+    api = sandbox_in(FakeApi())
+    inner = api.on_scale
+    resumed = json.dumps({"v": 1, "mode": "Running", "by": "somebody"})
+
+    def controller(name: str, replicas: int) -> None:
+        inner(name, replicas)
+        api.objects[SET]["metadata"]["annotations"]["sandbox-components/pause"] = resumed
+
+    api.on_scale = controller
+    with api.cluster() as cluster:
+        pause(cluster, NAMESPACE, [NAME], timeout=SOON)
+    assert note(api) == json.loads(resumed)
+
+
 def test_pausing_twice_changes_nothing_the_second_time() -> None:
     api = sandbox_in(FakeApi(), replicas=0)
     with api.cluster() as cluster:
