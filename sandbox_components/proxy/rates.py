@@ -23,6 +23,9 @@ _GEO_PERCENT = 110
 (https://platform.claude.com/docs/en/manage-claude/data-residency)."""
 
 STANDARD = "standard"
+_STANDARD_WORDS = ("", "default", "scale", "auto", STANDARD)
+"""Of OpenAI's. Capacity bought beforehand (`scale`) is charged as if it weren't."""
+_DEARER = ("priority", "fast", "speed=fast", "ultrafast")
 
 
 class CannotPrice(ValueError):
@@ -116,8 +119,7 @@ class ModelPrices:
             return 0
         if usage.problem:
             raise CannotPrice(usage.problem)
-        served = self._served_by(usage)
-        rates = max(served, key=lambda one: one.price(usage))
+        rates = self._served_by(usage)
         total = rates.price(usage)
         if self.is_anthropic and usage.inference_geo == "us":
             total = -(-total * _GEO_PERCENT // 100)
@@ -144,20 +146,20 @@ class ModelPrices:
             most = -(-most * _GEO_PERCENT // 100)
         return -(-most // _PER)
 
-    def _served_by(self, usage: Usage) -> list[Rates]:
-        """Return the rates of the tier that served a call; of several the dearest counts."""
+    def _served_by(self, usage: Usage) -> Rates:
+        """Return the rates of the tier that served a call, by the provider's word for it."""
         if self.is_anthropic:
             # Capacity bought beforehand (`priority`) is charged as if it weren't.
             name = "speed=fast" if usage.speed == "fast" else STANDARD
         else:
-            name = STANDARD if usage.service_tier in ("", "default", "scale") else usage.service_tier
+            name = STANDARD if usage.service_tier in _STANDARD_WORDS else usage.service_tier
+        if name == "flex" and name not in self.tiers:
+            name = STANDARD
         if name in self.tiers:
-            return [self.tiers[name]]
-        if name in ("flex", "priority", "fast", "speed=fast"):
-            if name == "flex":
-                return [self.tiers[STANDARD]]
-            raise CannotPrice(f"the service tier {name} has no price here")
-        return list(self.tiers.values())
+            return self.tiers[name]
+        if len(self.tiers) == 1 and name not in _DEARER:
+            return self.tiers[STANDARD]
+        raise CannotPrice(f"the service tier {name if name in _DEARER else 'in the answer'} has no price here")
 
     def named(self, model: str) -> ModelPrices:
         """Return the same under the name that a caller uses."""

@@ -32,6 +32,7 @@ _PLAIN_ITEMS = {
 _PLAIN_PARTS = {"input_text", "output_text", "refusal", "summary_text", "reasoning_text", "text", "input_audio"}
 _READY_MADE = {"computer", "computer_use_preview", "local_shell", "apply_patch"}
 _OWN = {"function", "custom"}
+_CHOICES = {*_OWN, *_READY_MADE, "shell", "allowed_tools"}
 
 
 def read_responses(document: dict[str, Any], found: Found) -> None:
@@ -49,6 +50,9 @@ def read_responses(document: dict[str, Any], found: Found) -> None:
             _read_item(item, where, found)
     if document.get("tools") is not None:
         _read_tools(document["tools"], "tools", found)
+    choice = document.get("tool_choice")
+    if isinstance(choice, dict) and (kind := kind_of(choice, "tool_choice")) not in _CHOICES:
+        raise not_passed_on(kind, "tool_choice.type", HOSTED_TOOL)
     text = document.get("text")
     if isinstance(text, dict) and text.get("format") is not None:
         found.added_tokens += TOOLS_TOKENS

@@ -216,12 +216,12 @@ CASES = [
         "0.0075",
     ),
     Case(
-        "a tier that nobody knows costs the dearest",
+        "a tier where there is but one",
         "openai",
-        "gpt-4o",
-        Usage(1_000, output_tokens=500, service_tier="turbo"),
-        "1_000 * 4.25 + 500 * 17",
-        "0.01275",
+        "gpt-oss-20b",
+        Usage(1_000, service_tier="x"),
+        "1_000 * 0.029",
+        "0.000029",
     ),
     Case(
         "audio in and out",
@@ -465,6 +465,8 @@ def test_what_cannot_be_capped_is_refused(api: str, model: str, told: str) -> No
     [
         (("openai", "gpt-4o"), Usage(5, problem="usage.x is not a count"), "not a count"),
         (("openai", "gpt-5-pro"), Usage(5, output_tokens=1, service_tier="priority"), "tier priority has no price"),
+        (("openai", "gpt-5-pro"), Usage(5, output_tokens=1, service_tier="ultrafast"), "tier ultrafast has no price"),
+        (("openai", "gpt-4o"), Usage(5, output_tokens=1, service_tier="turbo"), "tier in the answer has no price"),
         (("anthropic", "claude-haiku-5-5"), Usage(5, output_tokens=1, speed="fast"), "speed=fast has no price"),
         (("anthropic", "claude-2"), Usage(5, output_tokens=1, web_searches=1), "web searches have no price"),
         (("openai", "text-embedding-3-small"), Usage(5, output_tokens=1), "output of this model has no price"),

@@ -200,6 +200,8 @@ REFUSED: list[tuple[Endpoint, bytes, str]] = [
     (endpoint.RESPONSES, body(RESPONSES, reasoning={"mode": "pro"}), "reasoning.mode"),
     (endpoint.RESPONSES, body(RESPONSES, service_tier="standard"), "service_tier"),
     (endpoint.RESPONSES, body(RESPONSES, n=2), "n"),
+    (endpoint.RESPONSES, body(RESPONSES, tool_choice={"type": "web_search_preview"}), "tool_choice.type"),
+    (endpoint.RESPONSES, body(RESPONSES, service_tier="ultrafast"), "service_tier"),
     *[
         (endpoint.RESPONSES, body(RESPONSES, tools=[{"type": "function"}, {"type": kind}]), "tools[1].type")
         for kind in (
