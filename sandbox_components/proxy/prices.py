@@ -52,6 +52,7 @@ class Prices:
         self._own = dict(own or {})
         self._version = version("genai-prices")
         self._kept = functools.lru_cache(_MOST_KEPT)(self._bundled)
+        _find("openai", "gpt-4o")  # the first look-up is slow: better now than in a call
 
     def of(self, api: str, model: str, at: datetime) -> ModelPrices:
         """Return a model's prices at a moment.
