@@ -23,10 +23,13 @@ DOCUMENTS = {
     "revisions": "RevisionList",
     "diff": "RevisionDiff",
     "plan": "StackPlan",
+    "pins": "PinList",
     "doctor": "Checks",
     "create": "SandboxChange",
     "update": "SandboxChange",
     "delete": "SandboxChange",
+    "rollback": "SandboxChange",
+    "unpin": "SandboxChange",
     "pause": "SandboxOperationList",
     "resume": "SandboxOperationList",
 }
