@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import time
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,8 @@ from sandbox_components.revisions.model import Checkpoint, Entry, SandboxState
 FORMAT = 2
 DIGEST = 16
 """Bytes of the content's digest, which stands before it."""
+KEPT_SECONDS = 90 * 24 * 3600
+"""A file that nothing was added to for so long goes: its stack may be gone too."""
 T = TypeVar("T")
 
 
@@ -116,6 +118,8 @@ class HistoryCache:
             self._is_new = False
 
     def _write(self, data: bytes) -> None:
+        import tempfile
+
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         handle, draft = tempfile.mkstemp(dir=self.folder, prefix=self.file.stem, suffix=".draft")
@@ -126,6 +130,9 @@ class HistoryCache:
         except BaseException:
             Path(draft).unlink(missing_ok=True)
             raise
+        for other in self.folder.iterdir():
+            if other.stat().st_mtime < time.time() - KEPT_SECONDS:
+                other.unlink(missing_ok=True)
 
     def _take(self, file: _File) -> None:
         if file.format != FORMAT or file.subject != self.subject:

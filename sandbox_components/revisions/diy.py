@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -146,6 +145,8 @@ class DiyHistory:
 
         if not wanted:
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         pool = ThreadPoolExecutor(max(1, min(self.store.lanes, len(wanted))))
         try:
             yield from zip(wanted, pool.map(one, wanted), strict=True)

@@ -73,6 +73,7 @@ class Stack:
             "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "KUBECONFIG": str(kubeconfig),
             "PULUMI_HOME": str(home),
+            "XDG_CACHE_HOME": str(folder / "cache"),
             "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_DEBUG_COMMANDS": "true",  # `--event-log` belongs to them

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,6 +85,16 @@ def test_objects_that_are_gone_are_dropped(tmp_path: Path) -> None:
     assert again.entry("c.history.json", "1") == ENTRY
     assert again.entry("a.history.json", "1") is None
     assert again.checkpoint("a.checkpoint.json", "1") is None
+
+
+def test_files_of_long_ago_go(tmp_path: Path) -> None:
+    old, recent = filled(tmp_path, "old").file, filled(tmp_path, "recent").file
+    draft = tmp_path / "x.draft"
+    draft.write_text("")
+    for path, days in ((old, 91), (draft, 91), (recent, 89)):
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    new = filled(tmp_path, "new").file
+    assert set(tmp_path.iterdir()) == {recent, new}
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "noise", "folder", "flipped", "older"])
