@@ -45,19 +45,18 @@ class Disk:
         return self.outcome in LOSES_FILES
 
 
-def disk_plan(own: Sequence[Step], before: Reading | None, after: Reading | None, *, is_guarded: bool = True) -> Disk:
+def disk_plan(own: Sequence[Step], before: Reading | None, after: Reading | None, *, is_refused: bool = False) -> Disk:
     """Return what becomes of a sandbox's disk.
 
     Args:
         own: the sandbox's steps.
         before: what its pod mounts now; None where there is none.
         after: what it will mount; None where it goes.
-        is_guarded: the engine heeds protections, as `pulumi up` does.
+        is_refused: the engine has said that it won't do it, because the disk is protected.
     """
     step = next((one for one in own if one.type == CLAIM), None)
     if step is None:
         return _without_own(before, after)
-    is_refused = is_guarded and step.is_protected
     name = _name(step.old) or _name(step.new) or step.name
     sizes = _size(step.old), _size(step.new)
     if step.operation == "delete":

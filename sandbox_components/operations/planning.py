@@ -7,21 +7,14 @@ protection, shows the rest; it changes nothing either.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sandbox_components.errors import InvalidInput, NotFound, SandboxError
-from sandbox_components.operations.disk_plan import LOSES_FILES, REPLACED, SHRUNK
 from sandbox_components.operations.engine import Attempt, Engine
-from sandbox_components.operations.object_words import mapping
-from sandbox_components.operations.plan import CLAIM, Plan, Problem, Step
-from sandbox_components.operations.sandbox_plan import REMOVED, SAME, Refusal, SandboxPlan, sandbox_plan
-
-NAMESPACE = "kubernetes:core/v1:Namespace"
-_GUARDED = re.compile(r"currently marked for protection|because it is protected")
-_REFUSED = re.compile(r"is forbidden|is invalid|Forbidden|denied the request|exceeded quota")
-_IMMUTABLE = re.compile(r"spec is immutable after creation")
+from sandbox_components.operations.plan import Step
+from sandbox_components.operations.plan_refusals import GUARDED, is_guarded_claim, reason, sorted_refusals
+from sandbox_components.operations.sandbox_plan import SAME, Refusal, SandboxPlan, sandbox_plan
 
 
 @dataclass(frozen=True)
@@ -87,7 +80,7 @@ def plan(engine: Engine, names: Sequence[str] = ()) -> StackPlan:
     if first.fault is not None:
         if isinstance(first.fault, InvalidInput):
             raise first.fault
-        if any(_GUARDED.search(problem.message) for problem in first.problems):
+        if any(GUARDED.search(problem.message) for problem in first.problems):
             attempt = engine.attempt(ignore_protect=True)
     whole = read_attempts(engine.project.name, engine.stack, first, attempt)
     if first.fault is not None and not whole.is_refused:
@@ -103,11 +96,14 @@ def read_attempts(project: str, stack: str, first: Attempt, attempt: Attempt) ->
     for step in found.steps:
         if step.urn in owners:
             by_owner.setdefault(owners[step.urn], []).append(step)
-    refused, elsewhere = _refusals(stack, (*first.problems, *attempt.problems), found, owners)
+    refused, elsewhere = sorted_refusals(stack, (*first.problems, *attempt.problems), found, owners)
     sandboxes = []
     for component, own in by_owner.items():
-        one = sandbox_plan(component.split("::")[-1], own)
-        reasons = tuple(_reason(one, problem, stack) for problem in refused.get(component, ()))
+        against = refused.get(component, ())
+        # By the engine's word, not by the state's: a disk that the same update takes the protection from can be lost.
+        is_refused = any(is_guarded_claim(one) for one in against)
+        one = sandbox_plan(component.split("::")[-1], own, is_refused=is_refused)
+        reasons = tuple(reason(one, problem, stack) for problem in against)
         told = (warning.message for warning in attempt.warnings if owners.get(warning.urn) == component)
         notes = (text.removeprefix("warning: ").strip() for text in told)
         sandboxes.append(replace(one, refusals=tuple(dict.fromkeys(reasons)), notes=tuple(dict.fromkeys(notes))))
@@ -149,96 +145,3 @@ def named(whole: StackPlan, names: Sequence[str], fault: SandboxError | None = N
     asked = tuple(one for one in whole.sandboxes if one.name in names)
     left_out = sum(one.name not in names for one in whole.changed)
     return replace(whole, sandboxes=asked, others=(), left_out=left_out)
-
-
-def _refusals(
-    stack: str, problems: Sequence[Problem], found: Plan, owners: dict[str, str]
-) -> tuple[dict[str, list[Problem]], tuple[Refusal, ...]]:
-    """Sort what was said against the update by the sandbox that it is about; the rest is the stack's."""
-    by_sandbox: dict[str, list[Problem]] = {}
-    elsewhere: list[Refusal] = []
-    guarded = {problem.urn for problem in problems if _GUARDED.search(problem.message)}
-    steps = {step.urn: step for step in found.steps}
-    for problem in dict.fromkeys(problems):
-        is_guarded = bool(_GUARDED.search(problem.message))
-        if not problem.urn or not (is_guarded or _REFUSED.search(problem.message)):
-            continue
-        if not is_guarded and problem.urn in guarded:
-            continue  # that the cluster refuses it as well is no news
-        if problem.urn in owners:
-            by_sandbox.setdefault(owners[problem.urn], []).append(problem)
-        else:
-            elsewhere.append(_outside(problem, steps.get(problem.urn), stack, is_guarded=is_guarded))
-    return by_sandbox, tuple(dict.fromkeys(elsewhere))
-
-
-def _reason(one: SandboxPlan, problem: Problem, stack: str) -> Refusal:
-    """Return why a sandbox's part can't be done, in plain words."""
-    kind, name = _kind(problem.urn), problem.urn.split("::")[-1]
-    if kind != CLAIM.rsplit(":", 1)[-1]:
-        if _GUARDED.search(problem.message):
-            return Refusal(
-                f"{kind} {name} is protected by the program", ("take the protection out of the program first",)
-            )
-        return Refusal(f"the cluster refuses {kind} {name}: {_short(problem.message)}")
-    if one.disk.outcome == SHRUNK:
-        return Refusal("a disk grows, it never shrinks", ("keep the size, or make it larger",))
-    if _GUARDED.search(problem.message):
-        return _disk_is_protected(one, stack)
-    if one.disk.outcome == REPLACED and _IMMUTABLE.search(problem.message):
-        return Refusal(
-            "this version of the Kubernetes provider can't preview that a claim is replaced",
-            (f"pulumi up --stack {stack} --skip-preview, if the files may go", "keep the class as it is"),
-        )
-    return Refusal(f"the cluster refuses the claim {name}: {_short(problem.message)}")
-
-
-def _disk_is_protected(one: SandboxPlan, stack: str) -> Refusal:
-    lost = "be replaced by an empty one" if one.disk.outcome not in LOSES_FILES[1:] else "be deleted"
-    reason = f"the disk is protected (deletion: protect) and would {lost}"
-    if one.outcome == REMOVED:
-        return Refusal(
-            reason,
-            (
-                f"sandbox delete {one.name}: it asks, and deletes the disk too",
-                "or declare the sandbox again as it was",
-            ),
-        )
-    return Refusal(
-        reason,
-        (
-            "keep class, claimName, namespace and volume as they are; size may grow",
-            f"if the files may go: sandbox delete {one.name}, then sandbox create {one.name}",
-            f"or set deletion: delete, run pulumi up --stack {stack}, then make this change",
-        ),
-    )
-
-
-def _outside(problem: Problem, step: Step | None, stack: str, *, is_guarded: bool) -> Refusal:
-    kind, name = _kind(problem.urn), problem.urn.split("::")[-1]
-    if step is not None:
-        name = str(mapping((step.old or step.new).get("metadata")).get("name") or name)
-    if not is_guarded:
-        return Refusal(f"the cluster refuses {kind} {name}: {_short(problem.message)}")
-    does = "replaced" if step is None or "delete" not in step.operation else "deleted"
-    if problem.urn.split("::")[-2].rsplit("$", 1)[-1] == NAMESPACE:
-        return Refusal(
-            f"the Namespace {name} is protected and would be {does}, with every claim in it",
-            (
-                "keep sandbox-components:namespace as it is",
-                f"if all its disks may go: set deletion: delete, run pulumi up --stack {stack}, then make this change",
-            ),
-        )
-    return Refusal(f"{kind} {name} is protected and would be {does}", ("take the protection out of the program first",))
-
-
-def _kind(urn: str) -> str:
-    return urn.split("::")[-2].rsplit("$", 1)[-1].rsplit(":", 1)[-1]
-
-
-def _short(message: str) -> str:
-    """Return the cluster's own words without the engine's around them."""
-    text = re.sub(r"^error: (Preview failed: )?", "", message)
-    text = re.sub(r'^resource "?urn:\S+ was not successfully \w+ by the Kubernetes API server: ', "", text)
-    line = " ".join(text.splitlines()[0].split()) if text else "no reason given"
-    return line if len(line) <= 300 else f"{line[:297]}..."

@@ -84,13 +84,13 @@ class SandboxPlan:
         return "restarts: platform change, no revision"
 
 
-def sandbox_plan(name: str, own: Sequence[Step], *, is_guarded: bool = True) -> SandboxPlan:
+def sandbox_plan(name: str, own: Sequence[Step], *, is_refused: bool = False) -> SandboxPlan:
     """Return what the given steps, all of one sandbox, do to it.
 
     Args:
         name: of the sandbox.
         own: its component's steps and those of all below it.
-        is_guarded: the engine heeds protections, as `pulumi up` does.
+        is_refused: the engine has said that it won't do it, because the disk is protected.
     """
     workload = next((step for step in own if step.type == STATEFUL_SET), None)
     old, new = (workload.old, workload.new) if workload is not None else ({}, {})
@@ -109,7 +109,7 @@ def sandbox_plan(name: str, own: Sequence[Step], *, is_guarded: bool = True) -> 
         restart = _restart(own, workload) if workload.restarts else Restart.NO
         is_revision = _is_revision(old, new, changes, restart)
     place = mapping(new.get("metadata") or old.get("metadata")).get("namespace")
-    disk = disk_plan(own, before, after, is_guarded=is_guarded)
+    disk = disk_plan(own, before, after, is_refused=is_refused)
     return SandboxPlan(name, place, outcome, restart, is_revision, changes, disk)
 
 

@@ -151,6 +151,53 @@ def test_what_is_refused_says_which_sandbox_and_why(title: str, name: str, disk:
     assert not of(plan, "idle").refusals
 
 
+def test_protection_that_the_same_update_takes_away_saves_no_disk() -> None:
+    data = preview("kinds")
+    for step in data["steps"]:
+        if step["urn"].endswith("PersistentVolumeClaim::claim-name-workspace"):
+            step["oldState"]["protect"] = True
+    one = attempt(data)
+    found = of(read_attempts("agents", "test", one, one), "claim-name")
+    assert not found.refusals
+    assert found.disk.text.endswith("all files on claim-name-workspace are lost")
+
+
+CONFLICT = """error: Preview failed: 1 error occurred:
+\t* the Kubernetes API server reported that "agents/image" failed to fully initialize or become live: Server-Side \
+Apply field conflict detected. See https://www.example.org for troubleshooting help.
+The resource managed by field manager "pulumi-kubernetes-1" had an apply conflict: Apply failed with 2 conflicts: \
+conflicts with "{owner}" using apps/v1:
+- .spec.template.spec.terminationGracePeriodSeconds
+- .spec.template.spec.containers[name="agent"].image
+"""
+
+
+@pytest.mark.parametrize(("owner", "ways"), [("kubectl-edit", 2), ("somebody", 1)])
+def test_a_field_that_somebody_else_owns(owner: str, ways: int) -> None:
+    data = preview("kinds")
+    (urn,) = [step["urn"] for step in data["steps"] if step["urn"].endswith("StatefulSet::image")]
+    data["diagnostics"] = [{"severity": "error", "urn": urn, "message": CONFLICT.format(owner=owner)}]
+    engine = Engine(attempt(data))
+    (refusal,) = of(plan(engine), "image").refusals
+    assert refusal.reason == (
+        f"StatefulSet image was changed in the cluster by {owner}, who owns "
+        '.spec.template.spec.terminationGracePeriodSeconds, .spec.template.spec.containers[name="agent"].image'
+    )
+    assert len(refusal.suggestions) == ways
+    assert engine.asked == [False]
+
+
+def test_what_the_cluster_refuses_is_in_its_own_words() -> None:
+    data = preview("kinds")
+    (urn,) = [step["urn"] for step in data["steps"] if step["urn"].endswith("StatefulSet::image")]
+    message = 'error: Preview failed: 1 error occurred:\n\t* statefulsets.apps "image" is forbidden: no such quota\n\n'
+    data["diagnostics"] = [{"severity": "error", "urn": urn, "message": message}]
+    (refusal,) = of(plan(Engine(attempt(data))), "image").refusals
+    assert (
+        refusal.reason == 'the cluster refuses StatefulSet image: statefulsets.apps "image" is forbidden: no such quota'
+    )
+
+
 def test_a_protected_namespace_is_nobodys_own_refusal() -> None:
     plan = plan_of("namespace")
     (refusal,) = plan.refusals
