@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 from sandbox_components.errors import InvalidInput, NotFound
@@ -19,7 +23,7 @@ def open_history(engine: Engine) -> History:
         NotFound: no state backend is chosen.
         InvalidInput: its kind or a parameter of its URL isn't understood.
     """
-    url = engine.backend or engine.project.backend_url()
+    url = engine.backend or engine.project.backend_url() or _login(engine)
     if not url:
         raise NotFound(
             "no state backend is chosen: neither PULUMI_BACKEND_URL nor the project's backend.url nor pulumi login",
@@ -36,6 +40,29 @@ def open_history(engine: Engine) -> History:
 
     store = _store(engine, url)
     return DiyHistory(store, project, stack, HistoryCache("\n".join((store.url, project, stack))))
+
+
+def _login(engine: Engine) -> str | None:
+    """Ask Pulumi itself where it is logged in: it may keep that encrypted, and the key in the system's keyring."""
+    program = shutil.which("pulumi")
+    if program is None:
+        return None
+    done = subprocess.run(
+        [program, "whoami", "--json", "--non-interactive"],
+        cwd=engine.project.root,
+        env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        return None
+    url = found.get("url") if isinstance(found, dict) and done.returncode == 0 else None
+    return url if isinstance(url, str) and url else None
 
 
 def _names(engine: Engine) -> tuple[str, str]:

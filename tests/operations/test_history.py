@@ -38,6 +38,8 @@ elif arguments[:2] == ["stack", "export"]:
     if not file.exists():
         sys.exit("error: could not export deployment: [404] Not found: update not found")
     print(file.read_text())
+elif arguments[0] == "whoami" and (folder / "whoami.json").exists():
+    print((folder / "whoami.json").read_text())
 else:
     sys.exit("error: unknown command")
 """
@@ -76,6 +78,7 @@ def test_the_stack_of_another_project(project: Project, monkeypatch: pytest.Monk
 
 
 def test_where_the_backend_comes_from(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
     for place in ("login", "project", "variable", "engine"):
         Written(tmp_path / place).entry({"one": spec(place)})
     with pytest.raises(NotFound, match="no state backend is chosen") as caught:
@@ -92,6 +95,20 @@ def test_where_the_backend_comes_from(project: Project, tmp_path: Path, monkeypa
     assert specs(Engine(named, "test")) == [canonical(spec("variable"))]
     given = (tmp_path / "engine").as_uri()
     assert specs(Engine(named, "test", backend=given)) == [canonical(spec("engine"))]
+
+
+def test_a_login_that_pulumi_keeps_encrypted(
+    project: Project, cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_BACKEND_URL")
+    credentials = tmp_path / "home" / ".pulumi" / "credentials.json"
+    credentials.parent.mkdir(parents=True)
+    credentials.write_text('{"pulumiCredentials": 1, "ciphertext": "x"}')
+    with pytest.raises(NotFound, match="no state backend is chosen"):
+        open_history(Engine(project, "test"))
+    Written(tmp_path / "login").entry({"one": spec()})
+    (cloud.folder / "whoami.json").write_text(json.dumps({"user": "ada", "url": (tmp_path / "login").as_uri()}))
+    assert specs(Engine(project, "test")) == [canonical(spec())]
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox_components.errors import InvalidInput, NotFound, Unreachable
+from sandbox_components.errors import InvalidInput, NotFound, SandboxError, Unreachable
 from sandbox_components.revisions.bucket_store import BucketStore
 from sandbox_components.revisions.cache import HistoryCache
 from sandbox_components.revisions.diy import DiyHistory
@@ -113,6 +114,13 @@ def test_a_server_that_does_not_answer() -> None:
     store = BucketStore.open("s3://state?endpoint=127.0.0.1:1&disableSSL=true&region=us-east-1")
     with pytest.raises(Unreachable, match=r"s3://state\?endpoint=http://127.0.0.1:1 can't be read: "):
         store.read("x")
+
+
+def test_without_the_package_that_reads_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    with pytest.raises(SandboxError, match="needs the package obstore") as caught:
+        BucketStore.open("s3://state")
+    assert caught.value.suggestions == ('pip install "sandbox-components[remote-state]"',)
 
 
 def test_certificates_that_can_not_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
