@@ -50,7 +50,7 @@ class Pinned:
         Raises:
             InvalidInput: the pins in the config are wrong, naming the key.
         """
-        pins, secrets = read_pins()
+        pins, secrets = read_pins(name)
         pin = pins.get(name)
         if pin is None:
             return None
@@ -103,8 +103,11 @@ class Pinned:
         return pulumi.Output.unsecret(pulumi.Output.all(spec, *both).apply(compare))
 
 
-def read_pins() -> tuple[dict[str, Pin], dict[str, dict[str, pulumi.Output[str]]]]:
+def read_pins(only: str | None = None) -> tuple[dict[str, Pin], dict[str, dict[str, pulumi.Output[str]]]]:
     """Return the pins of the stack's config by sandbox, and the secret variables of each.
+
+    Args:
+        only: one sandbox's alone.
 
     Raises:
         InvalidInput: naming the config key; never with a secret.
@@ -114,10 +117,10 @@ def read_pins() -> tuple[dict[str, Pin], dict[str, dict[str, pulumi.Output[str]]
     if written is None and values is None:
         return {}, {}
     pins = {}
-    for name, data in _mapping(config, "pins").items():
+    for name, data in _mapping(config, "pins", only).items():
         pins[naming.check_name(name, PINS)] = read_pin(data, f"{PINS}.{name}")
     secrets: dict[str, dict[str, pulumi.Output[str]]] = {}
-    for name, variables in _mapping(config, "pinSecrets").items():
+    for name, variables in _mapping(config, "pinSecrets", only).items():
         field = f"{PIN_SECRETS}.{name}"
         if name not in pins:
             raise InvalidInput(field, "there is no pin of that name", suggestions=[f"sandbox unpin {name}"])
@@ -156,8 +159,8 @@ def warn_of_strays() -> None:
     pulumi.Output.from_input(later)
 
 
-def _mapping(config: pulumi.Config, key: str) -> Mapping[str, Any]:
+def _mapping(config: pulumi.Config, key: str, only: str | None) -> Mapping[str, Any]:
     found = config_object(config, key, {})
     if not isinstance(found, Mapping):
         raise InvalidInput(f"{CONFIG}:{key}", "is not a mapping of sandbox names")
-    return found
+    return found if only is None else {name: one for name, one in found.items() if name == only}
