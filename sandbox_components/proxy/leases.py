@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Protocol
 
-from sandbox_components.errors import SandboxError
 from sandbox_components.ledger.model import LEASE, Call, Cost, Hold, Refusal
 
 RENEW_SECONDS = LEASE.total_seconds() / 3
@@ -76,7 +75,7 @@ class Leases:
         self._held.discard(hold_id)
         try:
             await self._ledger.settle(hold_id, cost, datetime.now(UTC))
-        except SandboxError as error:
+        except Exception as error:
             self._complain(error)
 
     async def release(self, hold_id: str) -> None:
@@ -84,7 +83,7 @@ class Leases:
         self._held.discard(hold_id)
         try:
             await self._ledger.release(hold_id, datetime.now(UTC))
-        except SandboxError as error:
+        except Exception as error:
             self._complain(error)
 
     async def keep(self) -> None:

@@ -13,6 +13,7 @@ from sandbox_components.proxy import own_prices
 from sandbox_components.proxy.admin import Admin
 from sandbox_components.proxy.app import Proxy
 from sandbox_components.proxy.directory import Directory
+from sandbox_components.proxy.fault import Unpriced
 from sandbox_components.proxy.incoming import Desk
 from sandbox_components.proxy.leases import Leases
 from sandbox_components.proxy.log import Handler, Log
@@ -25,6 +26,7 @@ from sandbox_components.proxy.upstream import Upstream
 from sandbox_components.spec.inference_key import signing_key
 
 _AGAIN_SECONDS = 1.0
+_FIRST_MODELS = (("openai", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"))
 _LAST_SECONDS = 5.0
 """For calls that were cut off at the end to tell the ledger so."""
 
@@ -48,6 +50,9 @@ async def run(settings: Settings) -> None:
         for at, one in enumerate(settings.upstreams)
     ]
     prices = Prices(own_prices.read_own_prices(settings.prices))
+    for api, model in _FIRST_MODELS:  # the price list is slow only once
+        with contextlib.suppress(Unpriced):
+            prices.of(api, model, datetime.now(UTC))
     sockets = listen(settings.listen, "listen"), listen(settings.admin, "admin")
     ledger = await Ledger.open(settings.database.read("database"))
     directory = Directory(source_of(settings.source), ledger, complain)
