@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, tuple_, update
 
 from sandbox_components.ledger.model import Scope
+from sandbox_components.ledger.prepared import Prepared, Session
 from sandbox_components.ledger.schema import SCOPE_COLUMNS, counters, entries, holds, to_column
 from sandbox_components.spec.period import Period
 
@@ -40,15 +41,17 @@ class Counter:
 
 
 _IS_OF_SCOPES = tuple_(counters.c.actor_type, counters.c.actor_id).in_(bindparam("scopes", expanding=True))
-_SELECT = select(counters).where(
-    _IS_OF_SCOPES, counters.c.begins_at <= bindparam("last"), counters.c.ends_at > bindparam("first")
+_SELECT = Prepared(
+    select(counters).where(
+        _IS_OF_SCOPES, counters.c.begins_at <= bindparam("last"), counters.c.ends_at > bindparam("first")
+    )
 )
 _IS_THIS = (
     (counters.c.actor_type == bindparam("of_type"))
     & (counters.c.actor_id == bindparam("of_id"))
     & (counters.c.period_key == bindparam("of_period"))
 )
-_UPDATE = (
+_UPDATE = Prepared(
     update(counters)
     .where(_IS_THIS)
     .values(spent_nanos=bindparam("new_spent_nanos"), held_nanos=bindparam("new_held_nanos"))
@@ -76,8 +79,9 @@ def load(connection: Connection, scopes: Collection[Scope], first: int, last: in
     """Return all counters of the scopes whose period touches `first` to `last`."""
     if not scopes:
         return []
-    values = {"scopes": [(scope.actor_type, scope.actor_id) for scope in scopes], "first": first, "last": last}
-    return [Counter(Scope(row.actor_type, row.actor_id), *row[2:]) for row in connection.execute(_SELECT, values)]
+    pairs = [(scope.actor_type, scope.actor_id) for scope in scopes]
+    rows = Session(connection).select(_SELECT, scopes=pairs, first=first, last=last)
+    return [Counter(Scope(*row[:2]), *row[2:]) for row in rows]
 
 
 def ensure(connection: Connection, found: list[Counter], wanted: Iterable[tuple[Scope, Period]]) -> None:
@@ -129,8 +133,7 @@ def save(connection: Connection, changed: Iterable[Counter]) -> None:
         for counter in changed
         if counter.is_changed
     ]
-    if rows:
-        connection.execute(_UPDATE, rows)
+    Session(connection).run_each(_UPDATE, rows)
 
 
 def _key(counter: Counter) -> dict[str, str]:

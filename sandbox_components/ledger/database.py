@@ -6,7 +6,9 @@ all processes. So a transaction sees everything that was committed before it and
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from sqlalchemy import URL, Connection, create_engine, event, make_url
@@ -34,6 +36,21 @@ _POSTGRES_SETTINGS = (
     f"SET statement_timeout = '{WAIT_SECONDS}s'",
     f"SET idle_in_transaction_session_timeout = '{WAIT_SECONDS}s'",
 )
+_FAULTS_OF_DATA = {"DataError", "IntegrityError", "ProgrammingError"}
+"""By these names both drivers and SQLAlchemy say that a value is at fault, and not the store."""
+
+
+def is_of_the_data(fault: StoreDown) -> bool:
+    """Whether the store refused what it was given, so that others may fare better."""
+    return any(kind.__name__ in _FAULTS_OF_DATA for kind in type(fault.__cause__).__mro__)
+
+
+class _Gone(Exception):
+    """The connection was gone before anything could be committed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Database:
@@ -52,13 +69,17 @@ class Database:
         self._is_sqlite = read.get_backend_name() == "sqlite"
         arguments = {"timeout": WAIT_SECONDS} if self._is_sqlite else _POSTGRES_ARGUMENTS
         try:
-            self._engine = create_engine(read, connect_args=arguments, pool_size=4, pool_timeout=WAIT_SECONDS)
+            self._engine = create_engine(read, connect_args=arguments, pool_timeout=WAIT_SECONDS, **_style(read))
         except ImportError:
             raise InvalidInput(
                 "ledger",
                 "a Postgres ledger needs the extra `postgres`",
                 suggestions=["pip install 'sandbox-components[proxy,postgres]'"],
             ) from None
+        assert self._engine.dialect.dbapi is not None
+        self._drivers_error: type[Exception] = self._engine.dialect.dbapi.Error
+        self._writing = threading.Lock()
+        self._writer: Connection | None = None
         event.listen(self._engine, "connect", _set_up_sqlite if self._is_sqlite else _set_up_postgres)
         if self._is_sqlite:
             event.listen(self._engine, "begin", _begin_sqlite)
@@ -69,7 +90,8 @@ class Database:
         Raises:
             StoreDown: the store failed. Where that was during the commit, the work may have been done or not.
         """
-        return self._run(work, is_writing=True)
+        with self._writing:
+            return self._try_twice(partial(self._write, work))
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Do work that sees the state of one instant and writes nothing.
@@ -77,49 +99,85 @@ class Database:
         Raises:
             StoreDown: the store failed.
         """
-        return self._run(work, is_writing=False)
-
-    def _run(self, work: Callable[[Connection], T], *, is_writing: bool) -> T:
-        """A connection that turns out to be gone is replaced once, as long as nothing can have been committed."""
-        for attempt in (1, 2):
-            is_committing = False
-            try:
-                with self._engine.connect() as plain:
-                    connection = self._begin(plain, is_writing=is_writing)
-                    result = work(connection)
-                    is_committing = is_writing
-                    connection.commit() if is_writing else connection.rollback()
-                    return result
-            except Exception as error:
-                is_stale = isinstance(error, DBAPIError) and error.connection_invalidated and not is_committing
-                if not is_stale or attempt == 2:
-                    self._raise(error)
-        raise AssertionError("the second attempt returns or raises")
-
-    def _begin(self, plain: Connection, *, is_writing: bool) -> Connection:
-        if self._is_sqlite:
-            connection = plain.execution_options(is_writing=is_writing)
-            connection.begin()
-        elif is_writing:
-            connection = plain
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        else:
-            connection = plain.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        return connection
+        return self._try_twice(partial(self._read, work))
 
     def close(self) -> None:
         """Close all connections."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
         self._engine.dispose()
+
+    def _try_twice(self, attempt: Callable[[], T]) -> T:
+        """Try again with a new connection where the old one turned out to be gone, before anything was committed."""
+        try:
+            try:
+                return attempt()
+            except _Gone:
+                return attempt()
+        except _Gone as gone:
+            self._raise(gone.error)
+        except Exception as error:
+            self._raise(error)
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        """Use one connection again and again; after a failure another."""
+        connection, self._writer = self._writer, None
+        if connection is None:
+            connection = self._engine.connect().execution_options(is_writing=True)
+        try:
+            result = self._in_transaction(connection, work)
+        except BaseException:
+            connection.close()
+            raise
+        self._writer = connection
+        return result
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        with self._engine.connect() as plain:
+            if self._is_sqlite:
+                return self._in_transaction(plain, work)
+            connection = plain.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            return self._in_transaction(connection, work)
+
+    def _in_transaction(self, connection: Connection, work: Callable[[Connection], T]) -> T:
+        is_committing = False
+        try:
+            with connection.begin() as transaction:
+                if not self._is_sqlite and _is_writing(connection):
+                    connection.connection.cursor().execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                result = work(connection)
+                is_committing = _is_writing(connection)
+                transaction.commit()
+        except Exception as error:
+            if self._is_gone(error, connection):
+                connection.invalidate()
+                if not is_committing:
+                    raise _Gone(error) from error
+            raise
+        return result
+
+    def _is_gone(self, error: Exception, connection: Connection) -> bool:
+        """Whether the connection is of no more use."""
+        if isinstance(error, DBAPIError):
+            return error.connection_invalidated
+        if not isinstance(error, self._drivers_error) or connection.invalidated:
+            return False
+        driver: Any = connection.connection.dbapi_connection
+        return self._engine.dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
 
     def _raise(self, error: Exception) -> NoReturn:
         """Raise the store's failures as StoreDown, in the driver's words without statement and values."""
-        assert self._engine.dialect.dbapi is not None
-        drivers: type[Exception] = self._engine.dialect.dbapi.Error
-        if not isinstance(error, SQLAlchemyError | OSError | drivers):
+        if not isinstance(error, SQLAlchemyError | OSError | self._drivers_error):
             raise error
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
         said = next(iter(str(cause).strip().splitlines()), "")
         raise StoreDown(f"the ledger at {self.name} doesn't answer: {type(cause).__name__}: {said[:200]}") from error
+
+
+def _style(url: URL) -> dict[str, str]:
+    """Named parameters for both drivers, as `ledger.prepared` wants them."""
+    return {"paramstyle": "named"} if url.get_backend_name() == "sqlite" else {}
 
 
 def _read_url(url: str) -> URL:
@@ -143,8 +201,11 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    is_writing = connection.get_execution_options().get("is_writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+    connection.connection.cursor().execute("BEGIN IMMEDIATE" if _is_writing(connection) else "BEGIN")
+
+
+def _is_writing(connection: Connection) -> bool:
+    return bool(connection.get_execution_options().get("is_writing", False))
 
 
 def _set_up_postgres(connection: Any, _record: object) -> None:

@@ -19,11 +19,10 @@ from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, IntegrityError, ProgrammingError
 
 from sandbox_components.errors import NotFound
 from sandbox_components.ledger import limit_table, report, transaction
-from sandbox_components.ledger.database import Database
+from sandbox_components.ledger.database import Database, is_of_the_data
 from sandbox_components.ledger.migrating import migrate
 from sandbox_components.ledger.model import (
     Call,
@@ -50,6 +49,7 @@ PATIENCE_SECONDS = 8.0
 _FIRST_RETRY_SECONDS = 0.5
 _LAST_RETRY_SECONDS = 8.0
 _MOST_AT_ONCE = 256
+_RENEWED_AT_ONCE = 64
 
 _log = logging.getLogger(__name__)
 
@@ -129,7 +129,9 @@ class Ledger:
 
     async def renew(self, hold_ids: Iterable[str], now: datetime) -> None:
         """Let holds live on for a lease from now. Those that have ended meanwhile stay ended."""
-        await self._ask(Renewal(tuple(hold_ids), now))
+        ids = list(hold_ids)
+        for first in range(0, len(ids), _RENEWED_AT_ONCE):
+            await self._ask(Renewal(tuple(ids[first : first + _RENEWED_AT_ONCE]), now))
 
     async def settle(self, hold_id: str, cost: Cost, now: datetime) -> None:
         """Turn a hold into its cost. Of several settlements of a hold the first counts; an expired one is corrected.
@@ -147,13 +149,9 @@ class Ledger:
 
     async def expire(self, now: datetime) -> int:
         """Charge every hold whose lease has ended in full, as estimated; return how many there were."""
-        total = 0
-        while True:
-            count = await self._ask(Expiry(now))
-            assert isinstance(count, int)
-            total += count
-            if count < transaction.EXPIRED_AT_ONCE:
-                return total
+        count = await self._ask(Expiry(now))
+        assert isinstance(count, int)
+        return count
 
     async def replace_limits(self, limits: Sequence[Limit], now: datetime) -> bool:
         """Put the full set of limits in force; whether anything changed. New ones count what their period has cost yet.
@@ -251,8 +249,7 @@ class Ledger:
         try:
             return list(self._database.write(partial(transaction.apply, operations=operations)))
         except Exception as fault:
-            is_of_the_data = isinstance(fault.__cause__, DataError | IntegrityError | ProgrammingError)
-            if len(operations) == 1 or (isinstance(fault, StoreDown) and not is_of_the_data):
+            if len(operations) == 1 or (isinstance(fault, StoreDown) and not is_of_the_data(fault)):
                 raise
         return [self._write_alone(operation) for operation in operations]
 
@@ -279,18 +276,20 @@ class Ledger:
         """Tell who waits. An admission may have been committed all the same, so that its release is owed."""
         operation = waiting.operation
         if isinstance(operation, Admission):
-            self._owe(Release(operation.hold_id, operation.at))
+            self._owe(Release(operation.hold_id, operation.at), fault)
         elif isinstance(operation, Settlement | Release):
-            self._owe(operation)
+            self._owe(operation, fault)
         if not waiting.future.cancelled():
             waiting.future.set_exception(fault)
             waiting.future.exception()
 
-    def _owe(self, operation: Settlement | Release) -> None:
+    def _owe(self, operation: Settlement | Release, fault: Exception) -> None:
         self._owed[operation.hold_id] = operation
         if self._retry is None:
             self._retry = asyncio.get_running_loop().call_later(self._retry_seconds, self._pay)
-            _log.warning("the ledger owes %d settlements, next attempt in %g s", len(self._owed), self._retry_seconds)
+            _log.warning(
+                "%s; %d settlements are owed, next attempt in %g s", fault, len(self._owed), self._retry_seconds
+            )
             self._retry_seconds = min(2 * self._retry_seconds, _LAST_RETRY_SECONDS)
 
     def _pay(self) -> None:

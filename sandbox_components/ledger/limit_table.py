@@ -6,15 +6,16 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_
+from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_
 
 from sandbox_components.ledger import counter
 from sandbox_components.ledger.model import Limit, Scope
+from sandbox_components.ledger.prepared import Prepared, Session
 from sandbox_components.ledger.schema import limits, limits_list, to_column
 from sandbox_components.spec.period import period_at
 
-_SELECT_OF = select(limits).where(
-    tuple_(limits.c.actor_type, limits.c.actor_id).in_(bindparam("scopes", expanding=True))
+_SELECT_OF = Prepared(
+    select(limits).where(tuple_(limits.c.actor_type, limits.c.actor_id).in_(bindparam("scopes", expanding=True)))
 )
 _OLDER_BY_MICROSECONDS = 60_000_000
 """A list that was begun up to this much before the one in force is late, not right: another replica knows better. One
@@ -25,13 +26,13 @@ def of_scopes(connection: Connection, scopes: Collection[Scope]) -> list[Limit]:
     """Return all limits of the scopes."""
     if not scopes:
         return []
-    values = {"scopes": [(scope.actor_type, scope.actor_id) for scope in scopes]}
-    return [_limit(row) for row in connection.execute(_SELECT_OF, values)]
+    pairs = [(scope.actor_type, scope.actor_id) for scope in scopes]
+    return [_limit(row) for row in Session(connection).select(_SELECT_OF, scopes=pairs)]
 
 
 def everything(connection: Connection) -> list[Limit]:
     """Return all limits, by id."""
-    return [_limit(row) for row in connection.execute(select(limits).order_by(limits.c.id))]
+    return [_limit(tuple(row)) for row in connection.execute(select(limits).order_by(limits.c.id))]
 
 
 def replace(connection: Connection, wanted: Sequence[Limit], listed_at: datetime) -> bool:
@@ -68,9 +69,9 @@ def ensure_counters(connection: Connection, of: Collection[Limit], at: datetime)
     counter.ensure(connection, found, [(one.scope, period_at(one.period, one.time_zone, at)) for one in of])
 
 
-def _limit(row: Row[Any]) -> Limit:
-    scope = Scope(row.actor_type, row.actor_id)
-    return Limit(row.id, scope, row.period, row.limit_nanos, row.time_zone, row.source)
+def _limit(row: tuple[Any, ...]) -> Limit:
+    key, actor_type, actor_id, period, time_zone, limit_nanos, source = row
+    return Limit(key, Scope(actor_type, actor_id), period, limit_nanos, time_zone, source)
 
 
 def _values(limit: Limit) -> dict[str, object]:

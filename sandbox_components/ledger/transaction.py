@@ -15,59 +15,61 @@ from sandbox_components.ledger import counter, limit_table
 from sandbox_components.ledger.book import Book, scopes_of
 from sandbox_components.ledger.model import Limit
 from sandbox_components.ledger.operation import Admission, Answer, Expiry, Operation, Release, Renewal, Settlement
+from sandbox_components.ledger.prepared import Prepared, Session
 from sandbox_components.ledger.schema import entries, holds, to_column
 from sandbox_components.spec.period import period_at
 
-EXPIRED_AT_ONCE = 500
-"""How many holds one expiry charges at most."""
-
-_HOLDS = select(holds).where(holds.c.id.in_(bindparam("ids", expanding=True)))
-_OVERDUE = select(holds).where(holds.c.expires_at <= bindparam("at")).order_by(holds.c.id).limit(EXPIRED_AT_ONCE)
-_ENTRIES = select(entries).where(entries.c.hold_id.in_(bindparam("ids", expanding=True)))
-_DELETE_HOLDS = delete(holds).where(holds.c.id.in_(bindparam("ids", expanding=True)))
-_DELETE_ENTRIES = delete(entries).where(entries.c.hold_id.in_(bindparam("ids", expanding=True)))
-_RENEW = update(holds).where(holds.c.id == bindparam("this")).values(expires_at=bindparam("until"))
+_HOLDS = Prepared(select(holds).where(holds.c.id.in_(bindparam("ids", expanding=True))))
+_OVERDUE = Prepared(select(holds).where(holds.c.expires_at <= bindparam("at")).order_by(holds.c.id))
+_ENTRIES = Prepared(select(entries).where(entries.c.hold_id.in_(bindparam("ids", expanding=True))))
+_DELETE_HOLD = Prepared(delete(holds).where(holds.c.id == bindparam("this")))
+_DELETE_ENTRY = Prepared(delete(entries).where(entries.c.hold_id == bindparam("this")))
+_RENEW = Prepared(update(holds).where(holds.c.id == bindparam("this")).values(expires_at=bindparam("until")))
+_INSERT_HOLDS = Prepared(insert(holds))
+_INSERT_ENTRIES = Prepared(insert(entries))
+_HOLD_COLUMNS = tuple(column.name for column in holds.columns)
+_ENTRY_COLUMNS = tuple(column.name for column in entries.columns)
 
 Rows = dict[str, dict[str, Any]]
 
 
 def apply(connection: Connection, operations: Sequence[Operation]) -> list[Answer]:
     """Do the operations in their order and return their answers."""
-    found = _load_holds(connection, operations)
-    ended = _load_entries(connection, operations, found)
+    session = Session(connection)
+    found = _load_holds(session, operations)
+    ended = _load_entries(session, operations, found)
     admissions = [one for one in operations if isinstance(one, Admission)]
     limits = limit_table.of_scopes(connection, {scope for one in admissions for scope in one.call.scopes})
     counters = _load_counters(connection, admissions, limits, [*found.values(), *ended.values()])
     book = Book(limits, counters, found, ended)
     answers = [book.apply(operation) for operation in operations]
-    _save(connection, book)
+    _save(session, book)
     counter.save(connection, counters)
     return answers
 
 
-def _load_holds(connection: Connection, operations: Iterable[Operation]) -> Rows:
+def _load_holds(session: Session, operations: Iterable[Operation]) -> Rows:
     ids: set[str] = set()
-    found: Rows = {}
+    rows: list[tuple[Any, ...]] = []
     for one in operations:
         if isinstance(one, Settlement | Release):
             ids.add(one.hold_id)
         elif isinstance(one, Renewal):
             ids.update(one.hold_ids)
         elif isinstance(one, Expiry):
-            found |= {
-                row["id"]: dict(row) for row in connection.execute(_OVERDUE, {"at": to_column(one.at)}).mappings()
-            }
+            rows += session.select(_OVERDUE, at=to_column(one.at))
     if ids:
-        found |= {row["id"]: dict(row) for row in connection.execute(_HOLDS, {"ids": sorted(ids)}).mappings()}
-    return found
+        rows += session.select(_HOLDS, ids=sorted(ids))
+    return {row[0]: dict(zip(_HOLD_COLUMNS, row, strict=True)) for row in rows}
 
 
-def _load_entries(connection: Connection, operations: Iterable[Operation], found: Rows) -> Rows:
+def _load_entries(session: Session, operations: Iterable[Operation], found: Rows) -> Rows:
     """The entries of holds that have ended already."""
     ids = {one.hold_id for one in operations if isinstance(one, Settlement | Release)} - found.keys()
     if not ids:
         return {}
-    return {row["hold_id"]: dict(row) for row in connection.execute(_ENTRIES, {"ids": sorted(ids)}).mappings()}
+    rows = session.select(_ENTRIES, ids=sorted(ids))
+    return {row[0]: dict(zip(_ENTRY_COLUMNS, row, strict=True)) for row in rows}
 
 
 def _load_counters(
@@ -90,16 +92,10 @@ def _load_counters(
     return found
 
 
-def _save(connection: Connection, book: Book) -> None:
-    if book.gone_holds:
-        connection.execute(_DELETE_HOLDS, {"ids": sorted(book.gone_holds)})
-    if book.renewed_holds:
-        rows = [{"this": hold_id, "until": until} for hold_id, until in sorted(book.renewed_holds.items())]
-        connection.execute(_RENEW, rows)
-    if book.new_holds:
-        connection.execute(insert(holds), list(book.new_holds.values()))
-    if book.changed_entries:
-        connection.execute(_DELETE_ENTRIES, {"ids": sorted(book.changed_entries)})
-    written = [*book.new_entries.values(), *book.changed_entries.values()]
-    if written:
-        connection.execute(insert(entries), written)
+def _save(session: Session, book: Book) -> None:
+    session.run_each(_DELETE_HOLD, [{"this": hold_id} for hold_id in sorted(book.gone_holds)])
+    renewed = sorted(book.renewed_holds.items())
+    session.run_each(_RENEW, [{"this": hold_id, "until": until} for hold_id, until in renewed])
+    session.run_each(_INSERT_HOLDS, list(book.new_holds.values()))
+    session.run_each(_DELETE_ENTRY, [{"this": hold_id} for hold_id in sorted(book.changed_entries)])
+    session.run_each(_INSERT_ENTRIES, [*book.new_entries.values(), *book.changed_entries.values()])
