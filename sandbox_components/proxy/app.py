@@ -252,7 +252,7 @@ class Proxy:
             is_codex=any(name == b"originator" and value.startswith(b"codex") for name, value in visit.headers),
         )
         self._tell(visit, answer.status, outcome)
-        if visit.result is not None and visit.result.status:
+        if visit.result is not None and visit.result.is_begun:
             return
         headers = list(answer.headers)
         is_small = visit.is_body_read or await skip_body(visit.headers, receive)

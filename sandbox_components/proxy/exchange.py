@@ -68,6 +68,8 @@ class Result:
     first_byte_seconds: float | None = None
     bytes_out: int = 0
     client_gone: bool = False
+    is_begun: bool = False
+    """The client has (or gets) the head of an answer."""
 
 
 @dataclass
@@ -116,7 +118,7 @@ class Exchange:
         except Lost as error:
             self.result.outcome = "upstream_timeout" if error.is_slow else "upstream_lost"
             await self._settle(is_broken=True)
-            if not self.result.status:
+            if not self.result.is_begun:
                 kind = UpstreamSlow if error.is_slow else UpstreamDown
                 raise kind(f"{error}; it may have served the call, so the most it can cost was charged") from error
         except Fault:
@@ -168,12 +170,11 @@ class Exchange:
         await self._give(send, bytes(body), more=False)
 
     async def _pass_on(self, answer: Answer, send: Send) -> None:
-        reader, is_stream = self.order.reader, False
-        content_type = dict(answer.headers).get(b"content-type", b"").lower()
-        is_stream = content_type.startswith(_SSE)
-        await self._begin(answer, send, None if is_stream else answer.length)
-        pieces = self._read(answer)
+        reader, pieces = self.order.reader, self._read(answer)
+        is_stream = dict(answer.headers).get(b"content-type", b"").lower().startswith(_SSE)
+        last = b""
         if is_stream:
+            await self._begin(answer, send, None)
             async for chunk in pieces:
                 out = reader.feed(chunk)
                 if reader.ended and not self._is_closed:
@@ -181,17 +182,18 @@ class Exchange:
                     await self._settle()
                 if out:
                     await self._give(send, out)
-            last = reader.rest()
         else:
-            last = b""
+            # One piece behind, so that the last goes out together with the head where it is the only one.
+            self.result.status = answer.status
             async for chunk in pieces:
-                out = reader.feed(chunk)
                 if last:
+                    await self._begin(answer, send, answer.length)
                     await self._give(send, last)
-                last = out
-            last += reader.rest()
+                last = reader.feed(chunk)
+        last += reader.rest()
         await self._settle()
         self.result.outcome = "served"
+        await self._begin(answer, send, answer.length)
         await self._give(send, last, more=False)
 
     async def _read(self, answer: Answer) -> AsyncIterator[bytes]:
@@ -202,6 +204,9 @@ class Exchange:
             yield chunk
 
     async def _begin(self, answer: Answer, send: Send, length: int | None) -> None:
+        if self.result.is_begun:
+            return
+        self.result.is_begun = True
         headers = [*answer.headers, (b"x-sandbox-request-id", self.order.request_id.encode())]
         if length is not None:
             headers.append((b"content-length", str(length).encode()))

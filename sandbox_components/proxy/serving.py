@@ -12,32 +12,64 @@ import signal
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.proxy.settings import Bounds, address
 
 HEAD_SECONDS = 15.0
 """For a connection's first request to come in, head and all."""
+_FRAME_BYTES = 256 * 2**10
+"""For the frames of a chunked body's chunks."""
 _KEEP_ALIVE_SECONDS = 75
 """Longer than SDKs keep a connection in their pools is not needed; shorter would make them meet closed ones."""
 
 
-class Protocol(H11Protocol):
-    """HTTP/1.1 with bounds on connections and on how long the head of a request may take to come in."""
+class _Corked:
+    """A transport that sends what is written within one turn of the event loop by one system call."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Send soon."""
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Send what waits, and close."""
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and not self._transport.is_closing():
+            self._transport.write(b"".join(waiting))
+
+
+class Protocol(HttpToolsProtocol):
+    """HTTP/1.1 with bounds on connections, on what stands around bodies, and on how long a head takes to come in."""
 
     most_connections = 0
     most_of_an_address = 0
+    most_head_bytes = 0
     addresses: Counter[str]
     """Open connections by the client's address."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock, or hang up."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", _Corked(transport, self.loop)))
         self._head_timer: asyncio.TimerHandle | None = None
+        self._frame_bytes = 0
         self._address = self.client[0] if self.client else ""
         self.addresses[self._address] += 1
         is_one_too_many = self.addresses[self._address] > self.most_of_an_address
@@ -48,11 +80,32 @@ class Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; those of a head that isn't whole yet start the clock."""
+        if self.transport.is_closing():
+            return
+        self._frame_bytes += len(data)
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._frame_bytes > self.most_head_bytes and not self.transport.is_closing():
+            self.send_400_response("More bytes around the body than are accepted.")
+        elif self.cycle is not None and not self.cycle.response_complete:
             self._stop_clock()
         elif self._head_timer is None:
             self._start_clock()
+
+    def on_headers_complete(self) -> None:
+        """Begin the request. A target that isn't a path is no path of ours, whatever path is in it."""
+        if not self.url.startswith(b"/"):
+            self.url = b"/"
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of a body: the application bounds it."""
+        self._frame_bytes -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Count anew for the next request."""
+        self._frame_bytes = 0
+        super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
@@ -88,7 +141,7 @@ class Server(uvicorn.Server):
 def server(app: Any, bounds: Bounds, shutdown_seconds: float) -> Server:
     """Return a server of an ASGI application, not started yet."""
     own: dict[str, Any] = {"most_connections": bounds.connections, "most_of_an_address": bounds.connections_per_address}
-    own["addresses"] = Counter()
+    own |= {"most_head_bytes": bounds.header_bytes + _FRAME_BYTES, "addresses": Counter()}
     config = uvicorn.Config(
         app,
         http=type("BoundedProtocol", (Protocol,), own),
@@ -99,7 +152,6 @@ def server(app: Any, bounds: Bounds, shutdown_seconds: float) -> Server:
         server_header=False,
         date_header=True,
         proxy_headers=False,
-        h11_max_incomplete_event_size=bounds.header_bytes,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(shutdown_seconds) or 1,
     )
