@@ -25,7 +25,7 @@ from tests.harness.outcome import Outcome
 from tests.harness.pods import inside, ready
 from tests.harness.stack import Stack
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node, pytest.mark.timeout(600)]
 
 SOURCE = """
 import pulumi, pulumi_kubernetes
@@ -106,6 +106,7 @@ class Story:
     failed: list[Outcome]
     shown: Outcome
     cmdlines: set[bytes]
+    pinned: bytes
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +120,9 @@ def story(node_ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Iter
         def secret(key: str, value: str) -> None:
             stack.pulumi("config", "set", "--secret", "--path", key, "-s", stack.name, given=value).ok()
 
-        def command(*words: str, given: str = "") -> Said:
-            said.append(sandbox(stack, *words, given=given))
+        def command(*words: str, given: str = "", **env: str) -> Said:
+            cache = {"XDG_CACHE_HOME": str(stack.folder / "cache")}
+            said.append(sandbox(stack, *words, given=given, env=cache | env))
             return said[-1]
 
         stack.configure({"app:sandbox": node_ground.sandbox(), "sandboxes": {"declared": node_ground.sandbox()}})
@@ -132,7 +134,16 @@ def story(node_ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Iter
             for name, expected in (("declared", known["config"]), ("program", known["output"])):
                 assert token_of(node_ground, stack, name) == expected
             command("update", "declared", "--secret-env", "TOKEN", "-y", given=known["updated"]).ok()
-        assert token_of(node_ground, stack, "declared") == known["updated"]
+            assert token_of(node_ground, stack, "declared") == known["updated"]
+            assert command("rollback", "declared", "-y", PULUMI_CONFIG_PASSPHRASE="wrong").exit_code == 1
+            command("rollback", "declared", "-y").ok()
+            assert token_of(node_ground, stack, "declared") == known["config"]
+            command("diff", "declared").ok()
+            command("diff", "declared", "live", "-o", "json").ok()
+        for words in (("pins",), ("pins", "-o", "json"), ("revisions", "declared", "--revision", "1", "-o", "json")):
+            command(*words).ok()
+        pinned = stack.config_file.read_bytes()
+        command("unpin", "declared", "--no-up").ok()
         for words in (("describe", "declared"), ("list",), ("describe", "program")):
             command(*words, "-o", "json").ok()
         image = ("--image", node_ground.image, "--cpu", "50m", "--memory", "64Mi")
@@ -144,6 +155,8 @@ def story(node_ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Iter
         assert command("create", "A B", *image, "--secret-env", "TOKEN", given=known["refused"]).exit_code == 2
         secret('sandbox-components:secretEnv["declared"]["TOKEN"]', known["planned"])
         shown = stack.preview().ok()
+        for form in ("json", "markdown"):
+            command("plan", "-o", form).ok()
         failed = []
         metadata = {"name": "no-more-secrets", "namespace": stack.namespace}
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"secrets": "0"}}}
@@ -152,7 +165,7 @@ def story(node_ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Iter
             stack.configure({"app:broken": how})
             failed.append(stack.up())
             assert failed[-1].exit_code != 0, f"broken by {how}:\n{failed[-1].output}"
-        yield Story(stack, known, said, failed, shown, sampler.seen)
+        yield Story(stack, known, said, failed, shown, sampler.seen, pinned)
 
 
 def token_of(ground: Ground, stack: Stack, name: str) -> str:
@@ -183,9 +196,22 @@ def nowhere(story: Story, places: dict[str, bytes]) -> None:
 
 def test_state_history_config_and_event_logs(story: Story) -> None:
     places = files_in(story.stack.folder)
-    for part in ("/history/", "/stacks/", "Pulumi.test.yaml", "events-", "output-"):
+    for part in ("/history/", "/stacks/", "Pulumi.test.yaml", "events-", "output-", "/cache/"):
         assert any(part in place for place in places), part
     nowhere(story, places)
+
+
+def test_pins(story: Story) -> None:
+    assert b"sandbox-components:pinSecrets:" in story.pinned
+    nowhere(story, {"the config with a pin": story.pinned})
+
+
+def test_plans_and_diffs_name_a_secret_that_changes(story: Story) -> None:
+    shown = {" ".join(one.arguments): one.text for one in story.said if one.arguments[0] in ("plan", "diff")}
+    assert len(shown) == 4
+    for words, text in shown.items():
+        assert "TOKEN" in text, words
+    nowhere(story, {words: text.encode() for words, text in shown.items()})
 
 
 def test_preview_shows_that_a_secret_changes_and_not_which(story: Story) -> None:
@@ -211,6 +237,7 @@ def test_errors(story: Story) -> None:
 def test_process_arguments(story: Story) -> None:
     assert any(b"pulumi" in line for line in story.cmdlines)
     assert any(b"update" in line and b"--secret-env" in line for line in story.cmdlines)
+    assert any(b"export" in line and b"--show-secrets" in line for line in story.cmdlines)
     nowhere(story, {line.replace(b"\0", b" ").decode(errors="replace"): line for line in story.cmdlines})
 
 
@@ -228,6 +255,6 @@ def test_objects_beside_the_secret(kind: str, story: Story, node_ground: Ground)
 
 def test_the_search_finds_what_is_there(story: Story, node_ground: Ground) -> None:
     found = {"Secret": json.dumps(node_ground.api.list("Secret", story.stack.namespace)).encode()}
-    for name in ("updated", "output", "registry"):
+    for name in ("config", "output", "registry"):
         assert holders(story.canaries[name], found) == ["Secret"], name
     assert holders("canary", {"x": base64.b64encode(b"..canary..")}) == ["x"]
