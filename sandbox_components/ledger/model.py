@@ -6,13 +6,12 @@ every one of its scopes. A call belongs to the period in which its hold began.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from sandbox_components.errors import SandboxError
-from sandbox_components.spec.period import DEFAULT_ZONE
+from sandbox_components.spec.period import DEFAULT_ZONE, check_period, check_zone
 
 ACTOR_TYPES = ("sandbox", "agent", "user", "org")
 LEASE = timedelta(seconds=60)
@@ -69,6 +68,9 @@ class Limit:
         time_zone: an IANA name; the period's ends are midnights there.
         limit_nanos: 0 blocks everything, also what costs nothing.
         source: where it was set, for people: such as `stack proj/prod`.
+
+    Raises:
+        InvalidInput: there is no such period or zone.
     """
 
     id: str
@@ -82,6 +84,8 @@ class Limit:
         _check_text("id", self.id)
         _check_text("source", self.source, empty=True)
         _check_amount("limit_nanos", self.limit_nanos)
+        check_period(self.period)
+        check_zone(self.time_zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +243,6 @@ class Discrepancy:
     period_key: str
     counted: tuple[int, int]
     summed: tuple[int, int]
-
-
-Outcome = Hold | Refusal
-
-
-def scopes_by_type(scopes: Sequence[Scope]) -> dict[str, str]:
-    """Return actor type → actor id."""
-    return {scope.actor_type: scope.actor_id for scope in scopes}
 
 
 def _check_text(name: str, text: str, *, empty: bool = False) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_components.errors import NotFound
+from sandbox_components.errors import InvalidInput, NotFound
 from sandbox_components.ledger.model import LEASE, Call, Cost, Hold, LimitMissing, Refusal, Scope
 from tests.ledger.ground import NOON, ORG, OTHER, SANDBOX, at, call, held, limit, opened, refused, sums
 
@@ -192,5 +192,8 @@ def test_amounts_and_scopes_that_are_none() -> None:
     for scopes in ((), (SANDBOX, OTHER)):
         with pytest.raises(ValueError, match="scope"):
             Call("req", scopes, "m", "u", "e", 1)
+    for period, zone in (("year", "UTC"), ("month", "Mars/Base")):
+        with pytest.raises(InvalidInput):
+            limit(1, period=period, zone=zone)
     with pytest.raises(ValueError, match="type of actor"):
         Scope("team", "x")
