@@ -38,7 +38,8 @@ class ConfigFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self.before = path.read_bytes() if path.exists() else b""
+            self.was_there = path.exists()
+            self.before = path.read_bytes() if self.was_there else b""
         except OSError as error:
             raise InvalidInput(str(path), f"can't be read: {error.strerror}") from None
 
@@ -133,7 +134,7 @@ class Draft:
         if not target.exists() or target.read_bytes() != self.path.read_bytes():
             return
         try:
-            if self._file.before:
+            if self._file.was_there:
                 self._put(target, self._file.before)
             else:
                 target.unlink()
