@@ -126,7 +126,7 @@ class Proxy:
             scope["method"],
             scope["raw_path"],
             scope["query_string"],
-            scope["headers"],
+            list(scope["headers"]),  # trailers would be added to the server's own list
             time.monotonic(),
         )
         try:

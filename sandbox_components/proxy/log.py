@@ -45,7 +45,7 @@ class Log:
 
 
 class Handler(logging.Handler):
-    """Takes what libraries log and keeps only level, logger and the kind of exception."""
+    """Takes what libraries log and keeps only level, logger and the kind of exception; of our own modules the text."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
@@ -56,5 +56,7 @@ class Handler(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, Exception):
             self._log.fault(error)
-        else:
+        elif record.name.startswith("sandbox_components."):
+            self._log.line("notice", level=record.levelname, message=record.getMessage())
+        elif record.name != "uvicorn.error":  # it tells of each malformed request and each broken answer
             self._log.line("library", level=record.levelname, logger=record.name)

@@ -55,6 +55,10 @@ class Metrics:
         self._used = Gauge("sandbox_spending_used_ratio", "Spent of a limit in this period.", limit, registry=own)
         self._held = Gauge("sandbox_spending_held_ratio", "Held of a limit by calls in flight.", limit, registry=own)
 
+        self._wrong = Gauge(
+            "sandbox_ledger_discrepancies", "Counters that aren't the sums of their rows.", registry=own
+        )
+
     def watch(self, name: str, help_text: str, read: Callable[[], float]) -> None:
         """Add a gauge whose value is read when it is asked for."""
         Gauge(f"sandbox_proxy_{name}", help_text, registry=self.registry).set_function(read)
@@ -98,6 +102,10 @@ class Metrics:
             labels = (scope.actor_type, scope.actor_id, one.limit.period, one.limit.id)
             self._used.labels(*labels).set(one.used_nanos / amount if amount else 1.0)
             self._held.labels(*labels).set(one.held_nanos / amount if amount else 0.0)
+
+    def discrepancies(self, count: int) -> None:
+        """Tell how many counters are wrong: never any, unless there is a fault of ours."""
+        self._wrong.set(count)
 
     def text(self) -> bytes:
         """Everything, as `/metrics` answers it."""

@@ -26,6 +26,7 @@ from sandbox_components.proxy.upstream import Upstream
 from sandbox_components.spec.inference_key import signing_key
 
 _AGAIN_SECONDS = 1.0
+_AUDIT_SECONDS = 600.0
 _FIRST_MODELS = (("openai", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"))
 _LAST_SECONDS = 5.0
 """For calls that were cut off at the end to tell the ledger so."""
@@ -70,11 +71,19 @@ async def run(settings: Settings) -> None:
             metrics.limits(await ledger.standings(datetime.now(UTC)))
             await asyncio.sleep(LIST_SECONDS)
 
+    async def audit() -> None:
+        while True:
+            wrong = await ledger.audit(datetime.now(UTC))
+            metrics.discrepancies(len(wrong))
+            for one in wrong[:10]:
+                log.line("discrepancy", actor=one.scope.actor_type, period=one.period_key, counted=one.counted)
+            await asyncio.sleep(_AUDIT_SECONDS)
+
     def ending() -> None:
         admin.is_ending = True
         log.line("ending", in_flight=desk.in_flight)
 
-    work = [_supervised(one, complain) for one in (directory.follow, leases.keep, tell_limits)]
+    work = [_supervised(one, complain) for one in (directory.follow, leases.keep, tell_limits, audit)]
     tasks = [asyncio.create_task(one) for one in work]
     front = server(proxy, settings.limits, settings.timeouts.shutdown)
     back = server(admin.app(), Bounds(connections=256, connections_per_address=256), 1)
