@@ -58,13 +58,13 @@ def command(target: Target, name: str, to_revision: str | None, message: str, ru
 
     def after(done: Change) -> tuple[str, dict[str, Any]]:
         is_done = done.outcome == "rolled back"
-        number = number_now(engine, name, way) if is_done else None
+        number = number_now(engine, name, way) if is_done else way.number and way.current.number
         if done.outcome == "unchanged":
             how = f"as {way.title} was" if way.is_there else f"pinned to {way.title} already"
             click.echo(f"{name} is {how}: nothing is to be done", err=True)
         elif done.outcome != "planned":
             tell_to_commit(engine, f"rollback {name} to {way.title}")
-        words = f" to {way.title}" + ("" if number is None else f", as revision {number}")
-        return words if is_done else "", {"toRevision": to, "revision": number}
+        words = f" to {way.title}" + ("" if number is None else f", as revision {number}") if is_done else ""
+        return words, {"toRevision": to, "revision": number}
 
     carry_out(target, way.request, run, engine=engine, telling=Telling(lead, after))
