@@ -45,12 +45,14 @@ def is_of_the_data(fault: StoreDown) -> bool:
     return any(kind.__name__ in _FAULTS_OF_DATA for kind in type(fault.__cause__).__mro__)
 
 
-class _Gone(Exception):
-    """The connection was gone before anything could be committed."""
+class _Failed(Exception):
+    """A transaction failed: whether another attempt may help, and whether the commit may have been done."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception, *, may_try_again: bool, may_be_done: bool) -> None:
         super().__init__(str(error))
         self.error = error
+        self.may_try_again = may_try_again
+        self.may_be_done = may_be_done
 
 
 class Database:
@@ -88,7 +90,7 @@ class Database:
         """Do work in one transaction, alone among all writers, and commit it.
 
         Raises:
-            StoreDown: the store failed. Where that was during the commit, the work may have been done or not.
+            StoreDown: the store failed; it tells whether the work may have been done all the same.
         """
         with self._writing:
             return self._try_twice(partial(self._write, work))
@@ -110,15 +112,15 @@ class Database:
 
     def _try_twice(self, attempt: Callable[[], T]) -> T:
         """Try again with a new connection where the old one turned out to be gone, before anything was committed."""
-        try:
+        for is_last in (False, True):
             try:
                 return attempt()
-            except _Gone:
-                return attempt()
-        except _Gone as gone:
-            self._raise(gone.error)
-        except Exception as error:
-            self._raise(error)
+            except _Failed as failed:
+                if is_last or not failed.may_try_again:
+                    self._raise(failed.error, may_be_done=failed.may_be_done)
+            except Exception as error:
+                self._raise(error)
+        raise AssertionError("the last attempt returns or raises")
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         """Use one connection again and again; after a failure another."""
@@ -150,11 +152,11 @@ class Database:
                 is_committing = _is_writing(connection)
                 transaction.commit()
         except Exception as error:
-            if self._is_gone(error, connection):
+            is_gone = self._is_gone(error, connection)
+            if is_gone:
                 connection.invalidate()
-                if not is_committing:
-                    raise _Gone(error) from error
-            raise
+            may_try_again = is_gone and not is_committing
+            raise _Failed(error, may_try_again=may_try_again, may_be_done=is_committing) from error
         return result
 
     def _is_gone(self, error: Exception, connection: Connection) -> bool:
@@ -166,13 +168,14 @@ class Database:
         driver: Any = connection.connection.dbapi_connection
         return self._engine.dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
 
-    def _raise(self, error: Exception) -> NoReturn:
+    def _raise(self, error: Exception, *, may_be_done: bool = False) -> NoReturn:
         """Raise the store's failures as StoreDown, in the driver's words without statement and values."""
         if not isinstance(error, SQLAlchemyError | OSError | self._drivers_error):
             raise error
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
         said = next(iter(str(cause).strip().splitlines()), "")
-        raise StoreDown(f"the ledger at {self.name} doesn't answer: {type(cause).__name__}: {said[:200]}") from error
+        message = f"the ledger at {self.name} doesn't answer: {type(cause).__name__}: {said[:200]}"
+        raise StoreDown(message, may_be_done=may_be_done) from error
 
 
 def _style(url: URL) -> dict[str, str]:

@@ -273,9 +273,9 @@ class Ledger:
             self._put(Release(answer.id, datetime.now(UTC)))
 
     def _fail(self, waiting: _Waiting, fault: Exception) -> None:
-        """Tell who waits. An admission may have been committed all the same, so that its release is owed."""
+        """Tell who waits. An admission that may have been committed all the same is owed its release."""
         operation = waiting.operation
-        if isinstance(operation, Admission):
+        if isinstance(operation, Admission) and isinstance(fault, StoreDown) and fault.may_be_done:
             self._owe(Release(operation.hold_id, operation.at), fault)
         elif isinstance(operation, Settlement | Release):
             self._owe(operation, fault)

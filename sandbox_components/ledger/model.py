@@ -22,9 +22,18 @@ _LONGEST_TEXT = 512
 
 
 class StoreDown(SandboxError):
-    """The ledger's data base doesn't answer, or not in time: nothing may be spent until it does."""
+    """The ledger's data base doesn't answer, or not in time: nothing may be spent until it does.
+
+    Args:
+        message: which store, and what its driver says.
+        may_be_done: it broke off in a commit, which may have been done all the same.
+    """
 
     code = "store_down"
+
+    def __init__(self, message: str, *, may_be_done: bool = False) -> None:
+        super().__init__(message)
+        self.may_be_done = may_be_done
 
 
 class LimitMissing(SandboxError):
