@@ -74,8 +74,11 @@ PACKAGES = (
 
 POSTGRES_SERVERS = tuple(f"/usr/lib/postgresql/{version}/bin/postgres" for version in range(13, 21))
 
-TEST_PACKAGES = (Package("postgresql", files=(POSTGRES_SERVERS,), services=("postgresql.service",)),)
-"""What no cluster needs, but tests do; installed only by name."""
+TEST_PACKAGES = (
+    Package("postgresql", files=(POSTGRES_SERVERS,), services=("postgresql.service",)),
+    Package("nginx-light", ("nginx",), services=("nginx.service",)),
+)
+"""What no cluster needs, but tests and benchmarks do; installed only by name."""
 
 
 def find_program(name: str) -> str | None:

@@ -10,7 +10,7 @@ import argparse
 import importlib
 import sys
 
-NAMES = ("lifecycle", "fleet", "history")
+NAMES = ("lifecycle", "fleet", "history", "proxy")
 """A benchmark more is a module here with `run(figures)`, and its name in this line."""
 
 

@@ -367,7 +367,7 @@ def main() -> None:
 
     logging.disable(logging.CRITICAL)  # a cut connection is meant
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
-    server = uvicorn.Server(uvicorn.Config(Provider(), log_config=None, lifespan="off", ws="none", http="h11"))
+    server = uvicorn.Server(uvicorn.Config(Provider(), log_config=None, lifespan="off", ws="none", http="httptools"))
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
 
     def until_the_end() -> None:
