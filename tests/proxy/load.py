@@ -27,6 +27,7 @@ class Load:
         urls: gives the proxies' addresses; asked before every call, as they may change.
         sandboxes: whose keys are used.
         seed: of all that is random.
+        parallel: how many at once.
         is_patient: a proxy that can't be reached is tried again, and what happens to a call doesn't matter.
     """
 
@@ -34,6 +35,7 @@ class Load:
     sandboxes: Sequence[str]
     seed: int
     is_patient: bool = False
+    parallel: int = PARALLEL
     statuses: Counter[int] = field(default_factory=Counter)
     is_over: bool = False
 
@@ -55,7 +57,7 @@ class Load:
                     await self._call(client, keys, rng)
 
             async with asyncio.TaskGroup() as group:
-                for at in range(PARALLEL):
+                for at in range(self.parallel):
                     group.create_task(work(at))
 
     async def _call(self, client: httpx2.AsyncClient, keys: dict[str, str], rng: random.Random) -> None:
@@ -79,7 +81,7 @@ class Load:
             except (httpx2.TransportError, IndexError):
                 if not self.is_patient:
                     raise
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.2)
                 if self.is_over:
                     return
                 continue

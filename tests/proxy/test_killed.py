@@ -41,7 +41,7 @@ def place(request: pytest.FixtureRequest, provider: Double, tmp_path: Path) -> I
 def test_a_killed_proxy_loses_no_call_and_counts_none_twice(place: Place, provider: Double) -> None:
     rng = random.Random(11)
     place.know([Identity(one) for one in SANDBOXES], [DeclaredLimit("sandbox", one, "day", 10**6) for one in SANDBOXES])
-    load = Load(lambda: [place.url] if place.process else [], SANDBOXES, seed=3, is_patient=True)
+    load = Load(lambda: [place.url] if place.process else [], SANDBOXES, seed=3, is_patient=True, parallel=16)
     thread = threading.Thread(target=load.run, args=(10**6,))
     with running(place):
         tables = Tables.of(place.database)
