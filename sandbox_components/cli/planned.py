@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from sandbox_components.cli.output import harmless
 from sandbox_components.operations.change import Change
 from sandbox_components.operations.disk_plan import GROWN, disk_plan
 from sandbox_components.operations.field_changes import FieldChange, differences
@@ -64,12 +65,14 @@ def sandbox_lines(one: SandboxPlan) -> list[str]:
     if one.outcome != SAME or one.disk.outcome != "none":
         is_lost = one.disk.loses_files
         rows.append(("disk", click.style(one.disk.text, fg="red") if is_lost else one.disk.text))
-    notes = [f"    note: {note}" for note in one.notes]
+    notes = [f"    note: {harmless(note)}" for note in one.notes]
     return [*lines, *_aligned(rows), *notes, *refusal_lines(one.refusals, "    ")]
 
 
 def _row(change: FieldChange, *, is_new: bool = False) -> tuple[str, str]:
-    return change.field, " → ".join(side for side in sides(change, is_new=is_new) if side is not None)
+    return harmless(change.field), " → ".join(
+        harmless(side) for side in sides(change, is_new=is_new) if side is not None
+    )
 
 
 def _aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -81,7 +84,7 @@ def refusal_lines(refusals: Sequence[Refusal], indent: str) -> list[str]:
     """Return why it can't be done, and the ways on."""
     lines = []
     for one in refusals:
-        lines.append(f"{indent}{click.style('refused:', fg='red')} {one.reason}")
+        lines.append(f"{indent}{click.style('refused:', fg='red')} {harmless(one.reason)}")
         lines += [f"{indent}  try: {step}" for step in one.suggestions]
     return lines
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sandbox_components.cli.output import NONE, UNKNOWN, shown
+from sandbox_components.cli.output import NONE, UNKNOWN, harmless, shown
 from sandbox_components.revisions.timeline import GROUPS, Revision, Timeline
 from sandbox_components.views.revisions import cause_text, image_of, who
 
@@ -71,7 +71,7 @@ def print_revision(line: Timeline, one: Revision, *, is_utc: bool) -> None:
     )
     click.echo(click.style("Spec", bold=True))
     if one.problem is not None:
-        click.echo(f"  can't be read: {one.problem}")
+        click.echo(f"  can't be read: {harmless(one.problem)}")
         return
     for label, value in _spec(one.spec):
         first, *more = value.splitlines() or [""]
@@ -83,7 +83,7 @@ def print_revision(line: Timeline, one: Revision, *, is_utc: bool) -> None:
 def _section(title: str, lines: Iterable[tuple[str, str]]) -> None:
     click.echo(click.style(title, bold=True))
     for label, value in lines:
-        click.echo(f"  {(label + ':').ljust(_LABEL_WIDTH)} {value}")
+        click.echo(f"  {(label + ':').ljust(_LABEL_WIDTH)} {harmless(value)}")
     click.echo()
 
 
@@ -109,9 +109,7 @@ def _spec(spec: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def plain(value: Any) -> str:
-    """Return a value for reading: texts as they are, the rest as JSON."""
-    if isinstance(value, str):
-        return value
+    """Return a value for reading: texts as they are, the rest as JSON; nothing in it moves a terminal's cursor."""
     import json
 
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return harmless(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True))

@@ -260,6 +260,14 @@ def test_diff_of_texts_of_several_lines(command: Command, told: Told) -> None:
     ]
 
 
+def test_nothing_of_others_moves_the_cursor(command: Command, told: Told) -> None:
+    told.put("nightly", spec("agent:3", env={"TITLE": "\x1b[2J"})).entry(message="a\x1b]0;b")
+    for words in (["revisions", "nightly"], ["revisions", "nightly", "--revision", "5"], ["diff", "nightly"]):
+        out = ok(command(*words))
+        assert "\x1b" not in out
+        assert "\\x1b" in out
+
+
 def test_exit_code(command: Command, told: Told) -> None:
     assert command("diff", "nightly").code == 0
     assert command("diff", "nightly", "--exit-code").code == 1
