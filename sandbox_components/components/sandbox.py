@@ -193,4 +193,6 @@ def _workload(
     shape["metadata"]["annotations"][naming.SPEC_ANNOTATION] = whole.apply(
         lambda manifest: manifest["metadata"]["annotations"][naming.SPEC_ANNOTATION]
     )
-    return {**shape, "spec": whole.apply(lambda manifest: manifest["spec"])}
+    # The template alone: were the whole spec unknown, a preview would have to take it for another StatefulSet.
+    template = whole.apply(lambda manifest: manifest["spec"]["template"])
+    return {**shape, "spec": {**shape["spec"], "template": template}}

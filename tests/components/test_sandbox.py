@@ -261,7 +261,8 @@ class TestOutputs:
 
         planned, applied = record(program, preview=True), record(program)
         assert planned.names == applied.names
-        assert planned.one("StatefulSet").inputs["spec"] is UNKNOWN
+        assert planned.one("StatefulSet").inputs["spec"]["template"] is UNKNOWN
+        assert planned.one("StatefulSet").inputs["spec"]["serviceName"] == "nightly-headless"
         assert planned.one("StatefulSet").inputs["metadata"]["name"] == "nightly"
         assert container(applied)["image"] == "ghcr.io/acme/built:7"
         assert "built:7" in applied.one("StatefulSet").inputs["metadata"]["annotations"][SPEC]
