@@ -11,6 +11,8 @@ import asyncio
 import contextlib
 import json
 import os
+import secrets
+import socket
 import statistics
 import subprocess
 import sys
@@ -23,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import httptools
-import httpx2
 
 from devcluster import debian
 from devcluster.cache import cache_root
@@ -36,7 +37,7 @@ from tests.proxy.double import KEY
 from tests.proxy.load import Tables
 from tests.proxy.place import SANDBOX, Double, Place, double, running
 
-LITELLM = "1.110.2"
+LITELLM = "1.108.7"
 CLIENTS = (1, 64)
 CALLS = {1: 200, 64: 1280}
 STREAMS = 40
@@ -235,9 +236,15 @@ def litellm(folder: Path, upstream: str) -> Iterator[Subject]:
     config = {"model_list": [{"model_name": CHAT.model, "litellm_params": model}]}
     (home / "config.yaml").write_text(json.dumps(config))
     command = [str(program), "--config", str(home / "config.yaml"), "--host", "127.0.0.1", "--port", str(port)]
-    quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "LITELLM_TELEMETRY": "False"}
+    key = f"sk-{secrets.token_hex(32)}"
+    quiet = {
+        "LITELLM_MASTER_KEY": key,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_LOG": "ERROR",
+        "LITELLM_TELEMETRY": "False",
+    }
     with _process([*command, "--num_workers", "1"], home / "log", port, quiet) as process:
-        yield Subject(f"http://127.0.0.1:{port}", "sk-none", lambda: _tree(process.pid))
+        yield Subject(f"http://127.0.0.1:{port}", key, lambda: _tree(process.pid))
 
 
 @contextmanager
@@ -250,8 +257,8 @@ def _process(
     try:
         deadline = time.monotonic() + 180
         while True:
-            with contextlib.suppress(httpx2.TransportError):
-                httpx2.get(f"http://127.0.0.1:{port}/v1/models", trust_env=False)
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 5).close()
                 break
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
@@ -263,8 +270,6 @@ def _process(
 
 
 def _free_port() -> int:
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as one:
         return int(one.getsockname()[1])
 

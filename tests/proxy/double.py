@@ -366,7 +366,9 @@ def main() -> None:
     import uvicorn
 
     logging.disable(logging.CRITICAL)  # a cut connection is meant
-    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio sets no TCP_NODELAY
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(1024)
     server = uvicorn.Server(uvicorn.Config(Provider(), log_config=None, lifespan="off", ws="none", http="httptools"))
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
 
