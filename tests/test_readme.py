@@ -99,6 +99,12 @@ def test_config_is_read(block: Block) -> None:
     if "runtime" in document:
         assert document == {"name": "agents", "runtime": "python"}
         return
+    if "upstreams" in document:
+        from sandbox_components.proxy.settings import Settings
+        from sandbox_components.spec.reading import read
+
+        assert len(read(Settings, document, "").upstreams) == 2
+        return
     assert {key.removeprefix(PREFIX) for key in document["config"]} <= set(stack_config.KEYS)
     for name, entry in document["config"][f"{PREFIX}sandboxes"].items():
         read_sandbox(entry, name)
