@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 LIST_SECONDS = 15.0
 """A source tells all it knows at least this often, changed or not."""
+_PAUSES = 8
+"""Looks at a file that are left out after one that went wrong."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class FileSource:
                     seen, told_at = stamp, loop.time()
                 except SandboxError as error:
                     complain(error)
+                    await asyncio.sleep(_PAUSES * self._poll_seconds)
             await asyncio.sleep(self._poll_seconds)
 
     async def read_one(self, sandbox_id: str) -> Identity | None:
