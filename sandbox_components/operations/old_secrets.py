@@ -129,15 +129,16 @@ def _plain(value: Any) -> Any:
 
 
 def _undecryptable(name: str, data: Mapping[str, Any], error: SandboxError) -> SandboxError:
-    provider = ((data["checkpoint"].get("latest") or {}).get("secrets_providers") or {}).get("type", "unknown")
+    providers = (data["checkpoint"].get("latest") or {}).get("secrets_providers") or {}
+    provider, state = str(providers.get("type", "unknown")), providers.get("state")
+    url = state.get("url") if isinstance(state, dict) else None
+    key = url.partition("?")[0] if isinstance(url, str) else provider
     hints = {
         "passphrase": "set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE to the passphrase of that time",
         "service": "its secrets are kept by Pulumi Cloud, which reads none but the latest: set them anew with "
         f"sandbox update {name} --secret-env KEY",
     }
-    hint = hints.get(
-        str(provider), f"look whether you may use the key of the secrets provider {provider} (credentials)"
-    )
+    hint = hints.get(provider, f"look whether you may use the key of the secrets provider {key} (credentials)")
     return SandboxError(
         f"the secrets that {name} had then can't be decrypted: {error.message}",
         suggestions=[hint],

@@ -133,7 +133,7 @@ def test_secrets_kept_by_awskms(engine_ground: Ground, tmp_path: Path) -> None:
         declare(stack, engine_ground.sandbox(), {"TOKEN": "t0ken-2"})
         away = sandbox("rollback", NAME, "-y", env={"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"})
         assert (away.code, len(away.errors)) == (1, 1)
-        assert "look whether you may use the key of the secrets provider cloud (credentials)" in away.tries
+        assert f"look whether you may use the key of the secrets provider awskms:///{key} (credentials)" in away.tries
         assert sandbox("rollback", NAME, "-y").ok().out.endswith("as revision 3\n")
         assert held(engine_ground, stack)["env"]["TOKEN"] == "secret t0ken-1"
         assert "t0ken" not in stack.config_file.read_text()
