@@ -172,11 +172,14 @@ class Upstream:
         return Answer(connection, self._timeouts.between_bytes, self._give_back)
 
     async def _connect(self) -> Connection:
-        try:
-            async with asyncio.timeout(self._timeouts.connect):
-                await self._free.acquire()
-        except TimeoutError as error:
-            raise NotSent(f'the upstream "{self.name}" has no free connection') from error
+        if not self._free.locked():
+            await self._free.acquire()
+        else:
+            try:
+                async with asyncio.timeout(self._timeouts.connect):
+                    await self._free.acquire()
+            except TimeoutError as error:
+                raise NotSent(f'the upstream "{self.name}" has no free connection') from error
         while self._idle:
             since, connection = self._idle.pop()
             if not connection.is_closed and time.monotonic() - since < _IDLE_SECONDS:
