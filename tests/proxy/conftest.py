@@ -8,15 +8,22 @@ from collections.abc import Iterator
 import pytest
 
 from sandbox_components.spec.identity import Identity
+from sandbox_components.spec.spending import DeclaredLimit
 from tests.proxy.place import Double, Place, double, running
 
+POOR = "proj/prod/poor"
 _MANY = 64
 _COUNT = itertools.count()
 
 
 def sandboxes() -> list[Identity]:
     """All that the shared proxy knows."""
-    return [Identity(f"proj/prod/s{at}", org="acme") for at in range(_MANY)]
+    return [*(Identity(f"proj/prod/s{at}", org="acme") for at in range(_MANY)), Identity(POOR, limit_required=True)]
+
+
+def limits() -> list[DeclaredLimit]:
+    """One sandbox may spend a cent."""
+    return [DeclaredLimit("sandbox", POOR, "month", 1)]
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +45,9 @@ def proxy(provider: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "drain": 1.5,
         "shutdown": 5,
     }
-    limits = {"bodyBytes": 2**20, "callsPerSandbox": 8, "connections": 300, "connectionsPerAddress": 200}
-    place = Place(tmp_path_factory.mktemp("proxy"), provider.url, more={"timeouts": timeouts, "limits": limits})
-    place.know(sandboxes())
+    bounds = {"bodyBytes": 2**20, "callsPerSandbox": 8, "connections": 300, "connectionsPerAddress": 200}
+    place = Place(tmp_path_factory.mktemp("proxy"), provider.url, more={"timeouts": timeouts, "limits": bounds})
+    place.know(sandboxes(), limits())
     with running(place):
         yield place
 

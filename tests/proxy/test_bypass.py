@@ -13,7 +13,7 @@ import pytest
 from sandbox_components.spec.identity import Identity
 from sandbox_components.spec.inference_key import make_key
 from tests.proxy.calls import CHAT, EMBEDDINGS, MESSAGES, RESPONSES, Kind, way_name
-from tests.proxy.conftest import sandboxes
+from tests.proxy.conftest import POOR, limits, sandboxes
 from tests.proxy.place import SIGNING_KEY, Double, Place
 
 KEY = SIGNING_KEY.encode()
@@ -106,14 +106,14 @@ def test_rotation_and_deletion_shut_keys_out(proxy: Place, provider: Double, san
             return client.post(EMBEDDINGS.path, json=EMBEDDINGS.body(), headers=key).status_code
 
         assert answered(1) == 200
-        proxy.know([*known, Identity(sandbox, generation=2)])
+        proxy.know([*known, Identity(sandbox, generation=2)], limits())
         assert answered(2) == 200  # news are looked up at once
         assert answered(1) == 401
-        proxy.know(known)
+        proxy.know(known, limits())
         while answered(2) == 200:
             pass
         assert answered(2) == 401
-    proxy.know(sandboxes())
+    proxy.know(sandboxes(), limits())
 
 
 @pytest.mark.parametrize(
@@ -216,6 +216,40 @@ def test_requests_whose_cost_has_no_bound(
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]["message"]
     nothing_passed(proxy, provider, sandbox)
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "https://pictures.example/huge.png"}}
+DOCUMENT = {"type": "document", "source": {"type": "url", "url": "https://papers.example/long.pdf"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        (CHAT, {"n": 100}),
+        (CHAT, {"max_completion_tokens": 9_999_999}),
+        (CHAT, {"max_completion_tokens": None}),
+        (CHAT, {"max_completion_tokens": 1, "max_tokens": 9_999_999}),
+        (CHAT, {"messages": [{"role": "user", "content": [PICTURE]}]}),
+        (CHAT, {"messages": [{"role": "user", "content": "x" * 100_000}]}),
+        (CHAT, {"model": "gpt-4o", "service_tier": "priority", "max_completion_tokens": 600}),
+        (RESPONSES, {"previous_response_id": "resp_1"}),
+        (RESPONSES, {"conversation": "conv_1"}),
+        (RESPONSES, {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]}),
+        (MESSAGES, {"messages": [{"role": "user", "content": [DOCUMENT]}]}),
+        (MESSAGES, {"max_tokens": 64_000, "thinking": {"type": "enabled", "budget_tokens": 32_000}}),
+    ],
+    ids=lambda value: way_name(value) if isinstance(value, Kind) else "-".join(value),
+)
+def test_what_could_cost_more_than_is_left_is_refused_before_it_is_sent(
+    proxy: Place, provider: Double, kind: Kind, change: dict[str, Any]
+) -> None:
+    provider.reset()
+    body = {name: value for name, value in {**kind.body(), **change}.items() if value is not None}
+    with proxy.client(POOR) as client:
+        answer = client.post(kind.path, json=body)
+    assert answer.status_code == 429, answer.text
+    assert answer.headers["x-should-retry"] == "false"
+    nothing_passed(proxy, provider, POOR)
 
 
 def test_requests_framed_to_be_read_in_two_ways(proxy: Place, provider: Double, sandbox: str) -> None:
