@@ -36,6 +36,7 @@ lint: $(READY) ## format, lint, types, layers
 
 soak: $(READY) ## the long loops at their full counts, by hand
 	@SANDBOX_SOAK=1 $(BIN)/python -m pytest -m 'engine or node' --timeout 7200
+	@SANDBOX_SOAK=1 $(BIN)/python -m pytest tests/ledger tests/proxy
 
 bench: $(READY) ## figures as lines `name: value`; BENCH=name for one
 	@$(BIN)/python -m tests.bench $(BENCH)
