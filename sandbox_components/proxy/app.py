@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from http import HTTPStatus
 
 from sandbox_components.ledger.model import Call, Cost, Hold, Refusal, Scope
 from sandbox_components.proxy.bill import bill, full
@@ -255,13 +256,15 @@ class Proxy:
         if visit.result is not None and visit.result.is_begun:
             return
         headers = list(answer.headers)
-        is_small = visit.is_body_read or await skip_body(visit.headers, receive)
-        if not is_small:
+        is_late = answer.status == HTTPStatus.REQUEST_TIMEOUT
+        can_go_on = visit.is_body_read or (not is_late and await skip_body(visit.headers, receive))
+        if not can_go_on:
             headers.append(_CLOSE)
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body, "more_body": not is_small})
-        if not is_small:  # who is still sending hears nothing before it has sent all
-            await linger(receive)
+        await send({"type": "http.response.body", "body": answer.body, "more_body": not can_go_on})
+        if not can_go_on:  # who is still sending hears nothing before it has sent all
+            if not is_late:
+                await linger(receive)
             await send({"type": "http.response.body", "body": b""})
 
     def _tell(self, visit: Visit, status: int, outcome: str) -> None:

@@ -85,7 +85,7 @@ async def run(settings: Settings) -> None:
 
     work = [_supervised(one, complain) for one in (directory.follow, leases.keep, tell_limits, audit)]
     tasks = [asyncio.create_task(one) for one in work]
-    front = server(proxy, settings.limits, settings.timeouts.shutdown)
+    front = server(proxy, settings.limits, settings.timeouts.shutdown, settings.timeouts.request)
     back = server(admin.app(), Bounds(connections=256, connections_per_address=256), 1)
     addresses = ["{}:{}".format(*one.getsockname()[:2]) for one in sockets]
     log.line("serving", listen=addresses[0], admin=addresses[1], upstreams=[one.name for one in upstreams])

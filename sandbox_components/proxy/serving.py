@@ -21,7 +21,7 @@ from sandbox_components.errors import InvalidInput
 from sandbox_components.proxy.settings import Bounds, address
 
 HEAD_SECONDS = 15.0
-"""For a connection's first request to come in, head and all."""
+"""At most, for the head of a request to come in."""
 _FRAME_BYTES = 256 * 2**10
 """For the frames of a chunked body's chunks."""
 _KEEP_ALIVE_SECONDS = 75
@@ -62,6 +62,7 @@ class Protocol(HttpToolsProtocol):
     most_connections = 0
     most_of_an_address = 0
     most_head_bytes = 0
+    head_seconds = HEAD_SECONDS
     addresses: Counter[str]
     """Open connections by the client's address."""
 
@@ -119,7 +120,7 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _start_clock(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._give_up)
+        self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
 
     def _stop_clock(self) -> None:
         if self._head_timer is not None:
@@ -141,10 +142,14 @@ class Server(uvicorn.Server):
         yield
 
 
-def server(app: Any, bounds: Bounds, shutdown_seconds: float) -> Server:
+def server(app: Any, bounds: Bounds, shutdown_seconds: float, head_seconds: float = HEAD_SECONDS) -> Server:
     """Return a server of an ASGI application, not started yet."""
     own: dict[str, Any] = {"most_connections": bounds.connections, "most_of_an_address": bounds.connections_per_address}
-    own |= {"most_head_bytes": bounds.header_bytes + _FRAME_BYTES, "addresses": Counter()}
+    own |= {
+        "head_seconds": min(head_seconds, HEAD_SECONDS),
+        "most_head_bytes": bounds.header_bytes + _FRAME_BYTES,
+        "addresses": Counter(),
+    }
     config = uvicorn.Config(
         app,
         http=type("BoundedProtocol", (Protocol,), own),

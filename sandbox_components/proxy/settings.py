@@ -152,7 +152,7 @@ class Timeouts(Model):
     """How long, in seconds, we wait for whom."""
 
     request: Seconds = 60
-    """For a client's whole request, from its first byte."""
+    """For a client's whole request; its head must come within 15 s in any case."""
     connect: Seconds = 10
     """For a connection to the upstream, and for a free one."""
     first_byte: Seconds = 600

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from sandbox_components.spec.identity import Identity
-from sandbox_components.spec.inference_key import make_key
+from sandbox_components.spec.inference_key import make_key, make_read_key
 from tests.proxy.calls import CHAT, EMBEDDINGS, MESSAGES, RESPONSES, Kind, way_name
 from tests.proxy.conftest import POOR, limits, sandboxes
 from tests.proxy.place import SIGNING_KEY, Double, Place
@@ -321,6 +321,46 @@ def test_heads_and_bodies_without_end(proxy: Place, provider: Double, sandbox: s
     assert "sandbox_proxy_buffered_bytes 0.0" in httpx2.get(f"{proxy.admin_url}/metrics", trust_env=False).text
 
 
+def test_heads_that_never_end_and_connections_that_are_too_many(proxy: Place, sandbox: str) -> None:
+    host, _, port = proxy.url.removeprefix("http://").partition(":")
+    lines = []
+    try:
+        slow = socket.create_connection((host, int(port)), 20)
+        slow.sendall(b"GET /v1/models HT")
+        again = socket.create_connection((host, int(port)), 20)
+        again.sendall(head(proxy, sandbox, target="/v1/models", method="GET"))
+        answer = b""
+        while not is_whole(answer, has_body=True):
+            answer += again.recv(65536)
+        assert status(answer) == 200
+        again.sendall(b"GET /v1/mod")
+        assert slow.recv(100) == again.recv(100) == b""
+        # 200 connections of one address are accepted (one is the tests' own), the others are hung up on.
+        lines = [socket.create_connection((host, int(port)), 20) for _ in range(230)]
+        for one in lines:
+            one.settimeout(0.3)
+        assert sum(is_closed(one) for one in reversed(lines[190:])) >= 30
+    finally:
+        for one in (slow, again, *lines):
+            one.close()
+    with proxy.client(sandbox) as client:
+        while True:
+            try:
+                assert client.get("/v1/models").status_code == 200
+                break
+            except httpx2.TransportError:
+                continue
+
+
+def is_closed(one: socket.socket) -> bool:
+    try:
+        return one.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
 def test_a_sandbox_has_no_more_places_than_it_may(proxy: Place, provider: Double, sandbox: str) -> None:
     streams = []
     with proxy.client(sandbox) as client:
@@ -341,6 +381,27 @@ def test_the_admin_port_wants_its_key(proxy: Place, sandbox: str) -> None:
             assert admin.get(path).status_code == 401
             assert admin.get(path, headers={"x-sandbox-admin-key": proxy.key(sandbox)}).status_code == 401
         assert admin.post("/v1/limits").status_code == 405
+        key = {"x-sandbox-admin-key": make_read_key(KEY)}
+        good = {"actorType": "sandbox", "actorId": sandbox}
+        for change, field in (
+            ({"actorType": "team"}, "actorType"),
+            ({"actorId": ""}, "actorId"),
+            ({"period": "year"}, "period"),
+            ({"timeZone": "Mars"}, "timeZone"),
+            ({"by": "hour"}, "by"),
+            ({"at": "yesterday"}, "at"),
+            ({"at": "2026-11-29T00:00:00"}, "at"),
+            ({"more": "1"}, "more"),
+        ):
+            answer = admin.get("/v1/spend", params={**good, **change}, headers=key)
+            assert (answer.status_code, answer.json()["error"]["message"].partition(":")[0]) == (400, field)
+        told = admin.get(
+            "/v1/spend", params={**good, "period": "week", "timeZone": "Asia/Tokyo", "by": "day"}, headers=key
+        )
+        assert told.json()["period"]["key"].startswith("week:Asia/Tokyo:20")
+        assert [one["id"] for one in admin.get("/v1/limits", headers=key).json()["limits"]] == [
+            f"/sandbox/{POOR}/month"
+        ]
         assert admin.get("/livez").text == "ok\n"
         assert admin.get("/readyz").text == "ok\n"
         assert admin.get("/v1/chat/completions").status_code == 404

@@ -116,7 +116,7 @@ def test_what_the_provider_sees_of_the_client(proxy: Place, provider: Double, sa
 def test_the_first_bytes_pass_while_the_provider_is_still_writing(
     proxy: Place, provider: Double, sandbox: str, kind: Kind
 ) -> None:
-    with half_read(proxy, sandbox, kind.body(stream=True, events=30, gap=0.02), kind.path) as chunks:
+    with half_read(proxy, sandbox, kind.body(stream=True, events=60, gap=0.02), kind.path) as chunks:
         assert not provider.calls()[0]["is_finished"]
         for _ in chunks:
             pass
