@@ -19,6 +19,11 @@ def clusters_folder() -> Path:
     return cache_root() / "clusters"
 
 
+def run_lock(name: str) -> Path:
+    """The lock that a run of the tests holds as long as the cluster is its own."""
+    return clusters_folder() / f".{name}.run"
+
+
 @dataclass(frozen=True)
 class ClusterFolder:
     """The files of one cluster, by name."""

@@ -16,6 +16,7 @@ from tests.harness import kwok
 from tests.harness.api import Api
 from tests.harness.ground import TOOLS, Ground, on_kwok, on_the_node
 from tests.harness.kwok import KwokNode
+from tests.harness.own_cluster import own_name
 
 CLUSTER_NAME = "test"
 REAL = ("engine", "node")
@@ -78,9 +79,10 @@ def node_cluster() -> Iterator[Cluster]:
         assert found is not None, f"SANDBOX_TEST_CLUSTER: there is no running cluster {borrowed}"
         yield found
         return
-    started = cluster.start(CLUSTER_NAME)
-    yield started
-    cluster.stop(CLUSTER_NAME)
+    with own_name(CLUSTER_NAME) as name:
+        started = cluster.start(name)
+        yield started
+        cluster.stop(name)
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ from devcluster.errors import ClusterError
 from devcluster.paths import ClusterFolder
 from devcluster.pki import Authority, token_key
 from devcluster.plan import Check, Component
+from tests.harness.own_cluster import own_name
 
 
 @pytest.fixture(autouse=True)
@@ -268,3 +269,11 @@ def test_a_machine_without_namespaces_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(machine.os, "geteuid", lambda: 0)
     monkeypatch.setattr(machine, "NAMESPACES", ("--no-such-option",))
     assert "namespaces are not allowed" in (machine.reason_against() or "")
+
+
+def test_two_runs_of_the_tests_have_clusters_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with own_name("test") as first, own_name("test") as second:
+        assert (first, second) == ("test", "test-2")
+    with own_name("test") as again:
+        assert again == "test"

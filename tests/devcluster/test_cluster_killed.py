@@ -16,6 +16,7 @@ import pytest
 from devcluster import cgroups, network, processes, record
 from devcluster import cluster as clusters
 from devcluster.paths import ClusterFolder
+from tests.harness.own_cluster import own
 
 pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]
 
@@ -29,6 +30,13 @@ LONGEST_SECONDS = 12.0
 def material() -> tuple[Path, Path]:
     """Programs and images; whatever has to be built is built here, and not killed."""
     return clusters._material()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def alone() -> Iterator[None]:
+    """No other run of the tests kills a cluster of this name meanwhile."""
+    with own(NAME):
+        yield
 
 
 @pytest.fixture(autouse=True)

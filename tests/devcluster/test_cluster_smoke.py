@@ -8,12 +8,14 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from devcluster import cluster as clusters
 from devcluster.cluster import Cluster
+from tests.harness.own_cluster import own
 
 pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]
 
@@ -24,10 +26,11 @@ CALL = "import socket,sys; socket.create_connection((sys.argv[1], int(sys.argv[2
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[list[Cluster]]:
-    with ThreadPoolExecutor() as pool:
+    with ExitStack() as names, ThreadPoolExecutor() as pool:
+        for name in NAMES:
+            names.enter_context(own(name))
         started = list(pool.map(clusters.start, NAMES))
-    yield started
-    with ThreadPoolExecutor() as pool:
+        yield started
         list(pool.map(clusters.stop, NAMES))
 
 
