@@ -8,6 +8,7 @@ and told at `/double/calls`, so that a test can compare what was served with wha
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
 import threading
@@ -249,15 +250,29 @@ def _responses(seen: Seen, wish: Wish) -> Made:
     begun |= {"model": seen.model, "service_tier": "default", "output": [], "usage": None}
     whole = {**begun, "status": "completed", "output": [item], "usage": usage if wish.usage else None}
 
-    def event(kind: str, rest: dict[str, Any]) -> str:
-        return _EVENT.format(kind, json.dumps({"type": kind, **rest}))
+    count = itertools.count()
 
-    events = [event("response.created", {"response": begun})]
-    delta = {"item_id": "msg_1", "output_index": 0, "content_index": 0, "delta": WORD}
+    def event(kind: str, rest: dict[str, Any]) -> str:
+        return _EVENT.format(kind, json.dumps({"type": kind, "sequence_number": next(count), **rest}))
+
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    new = {**item, "status": "in_progress", "content": []}
+    events = [
+        event("response.created", {"response": begun}),
+        event("response.in_progress", {"response": begun}),
+        event("response.output_item.added", {"output_index": 0, "item": new}),
+        event("response.content_part.added", {**place, "part": {**part, "text": ""}}),
+    ]
+    delta = {**place, "delta": WORD, "logprobs": []}
     events += [event("response.output_text.delta", delta) for _ in range(wish.events)]
     if wish.error:
         failed = {**begun, "status": "failed", "error": {"code": "server_error", "message": "as you wished"}}
         return [*events, event("response.failed", {"response": failed})], whole
+    events += [
+        event("response.output_text.done", {**place, "text": part["text"], "logprobs": []}),
+        event("response.content_part.done", {**place, "part": part}),
+        event("response.output_item.done", {"output_index": 0, "item": item}),
+    ]
     return [*events, event("response.completed", {"response": whole})], whole
 
 
