@@ -221,16 +221,9 @@ class Exchange:
         await self._tell(send, {"type": "http.response.body", "body": chunk, "more_body": more})
 
     async def _tell(self, send: Send, message: Message) -> None:
-        """Pass a message to the client, unless it is gone; one that doesn't read for long counts as gone."""
-        if self.result.client_gone:
-            return
-        try:
-            async with asyncio.timeout(self.timeouts.client) as waiting:
-                await send(message)
-        except TimeoutError:
-            if not waiting.expired():
-                raise
-            self.result.client_gone = True
+        """Pass a message to the client, unless it is gone; the server hangs up on one that doesn't read for long."""
+        if not self.result.client_gone:
+            await send(message)
 
     async def _settle(self, *, is_broken: bool = False) -> None:
         if self._is_closed:

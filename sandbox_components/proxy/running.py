@@ -20,7 +20,7 @@ from sandbox_components.proxy.log import Handler, Log
 from sandbox_components.proxy.metrics import Metrics
 from sandbox_components.proxy.prices import Prices
 from sandbox_components.proxy.serving import listen, serve_all, server
-from sandbox_components.proxy.settings import Bounds, Settings, SourceSettings
+from sandbox_components.proxy.settings import Bounds, Settings, SourceSettings, Timeouts
 from sandbox_components.proxy.source import LIST_SECONDS, FileSource, Source
 from sandbox_components.proxy.upstream import Upstream
 from sandbox_components.spec.inference_key import signing_key
@@ -85,8 +85,8 @@ async def run(settings: Settings) -> None:
 
     work = [_supervised(one, complain) for one in (directory.follow, leases.keep, tell_limits, audit)]
     tasks = [asyncio.create_task(one) for one in work]
-    front = server(proxy, settings.limits, settings.timeouts.shutdown, settings.timeouts.request)
-    back = server(admin.app(), Bounds(connections=256, connections_per_address=256), 1)
+    front = server(proxy, settings.limits, settings.timeouts)
+    back = server(admin.app(), Bounds(connections=256, connections_per_address=256), Timeouts(shutdown=1))
     addresses = ["{}:{}".format(*one.getsockname()[:2]) for one in sockets]
     log.line("serving", listen=addresses[0], admin=addresses[1], upstreams=[one.name for one in upstreams])
     try:

@@ -18,7 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sandbox_components.errors import InvalidInput
-from sandbox_components.proxy.settings import Bounds, address
+from sandbox_components.proxy.settings import Bounds, Timeouts, address
 
 HEAD_SECONDS = 15.0
 """At most, for the head of a request to come in."""
@@ -63,6 +63,7 @@ class Protocol(HttpToolsProtocol):
     most_of_an_address = 0
     most_head_bytes = 0
     head_seconds = HEAD_SECONDS
+    reading_seconds = 0.0
     addresses: Counter[str]
     """Open connections by the client's address."""
 
@@ -73,6 +74,7 @@ class Protocol(HttpToolsProtocol):
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(cast("asyncio.Transport", _Corked(transport, self.loop)))
         self._head_timer: asyncio.TimerHandle | None = None
+        self._stuck_timer: asyncio.TimerHandle | None = None
         self._frame_bytes = 0
         self._address = self.client[0] if self.client else ""
         self.addresses[self._address] += 1
@@ -111,9 +113,22 @@ class Protocol(HttpToolsProtocol):
         self._frame_bytes = 0
         super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        """Hang up on a client that leaves its answer lying for too long."""
+        super().pause_writing()
+        self._stuck_timer = self.loop.call_later(self.reading_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on: it reads."""
+        super().resume_writing()
+        if self._stuck_timer is not None:
+            self._stuck_timer.cancel()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
+        """Stop the clocks."""
         self._stop_clock()
+        if self._stuck_timer is not None:
+            self._stuck_timer.cancel()
         self.addresses[self._address] -= 1
         if not self.addresses[self._address]:
             del self.addresses[self._address]
@@ -142,12 +157,14 @@ class Server(uvicorn.Server):
         yield
 
 
-def server(app: Any, bounds: Bounds, shutdown_seconds: float, head_seconds: float = HEAD_SECONDS) -> Server:
+def server(app: Any, bounds: Bounds, timeouts: Timeouts) -> Server:
     """Return a server of an ASGI application, not started yet."""
-    own: dict[str, Any] = {"most_connections": bounds.connections, "most_of_an_address": bounds.connections_per_address}
-    own |= {
-        "head_seconds": min(head_seconds, HEAD_SECONDS),
+    own: dict[str, Any] = {
+        "most_connections": bounds.connections,
+        "most_of_an_address": bounds.connections_per_address,
         "most_head_bytes": bounds.header_bytes + _FRAME_BYTES,
+        "head_seconds": min(timeouts.request, HEAD_SECONDS),
+        "reading_seconds": timeouts.client,
         "addresses": Counter(),
     }
     config = uvicorn.Config(
@@ -161,7 +178,7 @@ def server(app: Any, bounds: Bounds, shutdown_seconds: float, head_seconds: floa
         date_header=True,
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(shutdown_seconds) or 1,
+        timeout_graceful_shutdown=int(timeouts.shutdown) or 1,
     )
     return Server(config)
 

@@ -160,7 +160,7 @@ class Timeouts(Model):
     between_bytes: Seconds = 300
     """For the next bytes of an answer that has begun."""
     client: Seconds = 120
-    """For a client that doesn't read; afterwards it counts as gone."""
+    """For a client that doesn't read its answer; afterwards it is hung up on."""
     drain: Seconds = 120
     """For the rest of an answer whose client is gone; it tells what the call cost."""
     shutdown: Seconds = 25

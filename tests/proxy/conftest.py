@@ -41,7 +41,7 @@ def proxy(provider: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "connect": 2,
         "firstByte": 1.5,
         "betweenBytes": 1.5,
-        "client": 3,
+        "client": 1.5,
         "drain": 1.5,
         "shutdown": 5,
     }

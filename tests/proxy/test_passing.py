@@ -244,6 +244,17 @@ def test_a_long_answer_to_a_slow_reader(proxy: Place, provider: Double, sandbox:
     assert spent(proxy, sandbox) == (1, CHAT.cost(provider.served()[0]), 0)
 
 
+def test_a_client_that_reads_no_more_is_hung_up_on(proxy: Place, provider: Double, sandbox: str) -> None:
+    body = CHAT.body(stream=True, events=200, size=16 * 2**20)
+    with proxy.client(sandbox) as client, client.stream("POST", CHAT.path, json=body) as answer:
+        chunks = answer.iter_raw()
+        next(chunks)
+        until(lambda: spent(proxy, sandbox)[0] == 1)
+        with pytest.raises(httpx2.TransportError):
+            b"".join(chunks)
+    assert spent(proxy, sandbox) == (1, CHAT.cost(provider.served()[0]), 0)
+
+
 def test_many_calls_use_few_connections(proxy: Place, provider: Double, sandbox: str) -> None:
     with proxy.client(sandbox) as client:
         for _ in range(5):
