@@ -10,7 +10,6 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -19,15 +18,15 @@ from sandbox_components.ledger.model import Call, Cost, Hold, Refusal, Scope
 from sandbox_components.proxy.bill import bill, full
 from sandbox_components.proxy.directory import Directory
 from sandbox_components.proxy.endpoint import Endpoint, find_endpoint
-from sandbox_components.proxy.exchange import Exchange, Order, Result
+from sandbox_components.proxy.exchange import Exchange, Order
 from sandbox_components.proxy.fault import BadRequest, Fault, NotReady, NotServed
 from sandbox_components.proxy.incoming import (
     ClientGone,
     Desk,
-    Headers,
     Message,
     Receive,
     Send,
+    check_content,
     check_headers,
     linger,
     skip_body,
@@ -43,39 +42,12 @@ from sandbox_components.proxy.request import Plan, read_request
 from sandbox_components.proxy.settings import Bounds, Timeouts
 from sandbox_components.proxy.upstream import Upstream, choose
 from sandbox_components.proxy.usage import UsageReader
+from sandbox_components.proxy.visit import Visit
 from sandbox_components.proxy.worst_case import WorstCase, worst_case
-from sandbox_components.spec.identity import Identity
 
 _PASSED_HEADERS = {b"accept", b"user-agent", b"anthropic-version", b"anthropic-beta"}
 _NO_MODEL = "-"
 _CLOSE = (b"connection", b"close")
-
-
-@dataclass(slots=True)
-class Visit:
-    """A request, as far as it has come."""
-
-    id: str
-    method: str
-    path: bytes
-    query: bytes
-    headers: Headers
-    begun_at: float
-    is_body_read: bool = False
-    endpoint: Endpoint | None = None
-    identity: Identity | None = None
-    upstream: Upstream | None = None
-    plan: Plan | None = None
-    most_nanos: int | None = None
-    result: Result | None = None
-
-    @property
-    def api(self) -> str:
-        """In whose words an error is told."""
-        if self.endpoint is not None:
-            return self.endpoint.api
-        names = {name for name, _ in self.headers}
-        return "anthropic" if names & {b"anthropic-version", b"x-api-key"} else "openai"
 
 
 class Proxy:
@@ -192,7 +164,7 @@ class Proxy:
             if body:
                 raise BadRequest("a GET has no body here")
             return None, None, WorstCase(0)
-        _check_content(visit.headers)
+        check_content(visit.headers)
         plan = visit.plan = read_request(endpoint, body)
         if not endpoint.is_billed:
             return plan, None, WorstCase(0)
@@ -296,17 +268,3 @@ class Proxy:
             outputTokens=cost.output_tokens if cost else None,
             seconds=round(time.monotonic() - visit.begun_at, 4),
         )
-
-
-def _check_content(headers: Headers) -> None:
-    """Refuse bodies that aren't plain JSON.
-
-    Raises:
-        BadRequest: naming the header.
-    """
-    found = dict(headers)
-    if found.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-        raise BadRequest("compressed bodies are not passed on: send it as it is", status=415, code="bad_encoding")
-    kind = found.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if kind != b"application/json":
-        raise BadRequest("Content-Type must be application/json", status=415, code="bad_content_type")

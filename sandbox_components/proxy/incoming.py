@@ -133,6 +133,20 @@ def check_headers(headers: Headers, most_bytes: int) -> None:
             raise BadRequest(f"the request has the header {name.decode()} more than once")
 
 
+def check_content(headers: Headers) -> None:
+    """Refuse bodies that aren't plain JSON.
+
+    Raises:
+        BadRequest: naming the header.
+    """
+    found = dict(headers)
+    if found.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+        raise BadRequest("compressed bodies are not passed on: send it as it is", status=415, code="bad_encoding")
+    kind = found.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind != b"application/json":
+        raise BadRequest("Content-Type must be application/json", status=415, code="bad_content_type")
+
+
 async def skip_body(headers: Headers, receive: Receive) -> bool:
     """Read a small body of a request that is refused, so that the connection can be used again; whether it can."""
     length = length_of(headers)
