@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from sandbox_components.cli import streams
 from sandbox_components.errors import SandboxError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -77,6 +78,13 @@ class LazyGroup(click.Group):
             raise click.exceptions.NoSuchCommand(args[0], possibilities=verbs, ctx=ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb; a closed pipe gets past Click, which would end with 1 as if something had failed."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise streams.Unread from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verbs by section."""
         for section in SECTIONS:
@@ -130,6 +138,7 @@ def sandbox() -> None:
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command and exit with the code of the table in the README."""
     words = sys.argv[1:] if argv is None else argv
+    streams.open_missing()
     gc.set_threshold(50_000)  # imports make much that lives on: looking for garbage among it takes a tenth of a start
     try:
         code = sandbox.main(args=words, prog_name="sandbox", standalone_mode=False)
@@ -142,11 +151,14 @@ def main(argv: list[str] | None = None) -> NoReturn:
     except SandboxError as error:
         _leave(tell(error, words))
     except (click.Abort, KeyboardInterrupt) as error:
-        click.echo(_told_of_interrupt(error, words), err=True)
+        streams.say(_told_of_interrupt(error, words))
         _leave(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        _leave(141)
+    except (streams.Unread, BrokenPipeError):
+        streams.leave_unread()
+        _leave(streams.UNREAD)
+    except OSError as error:
+        fault = streams.fault(error)
+        _leave(_tell_bug(error, words) if fault is None else tell(fault, words))
     except Exception as error:
         _leave(_tell_bug(error, words))
 
@@ -160,14 +172,14 @@ def tell(error: SandboxError, words: list[str]) -> int:
             "suggestions": list(error.suggestions),
             "schemaVersion": 1,
         }
-        click.echo(json.dumps({"error": body}, ensure_ascii=False), err=True)
+        streams.say(json.dumps({"error": body}, ensure_ascii=False))
         return error.exit_code
     from sandbox_components.cli.output import harmless
 
     lead = click.style("error:", fg="red", bold=True)
-    click.echo(f"{lead} {harmless(error.message)}", err=True, color=wants_color(words, 2))
+    streams.say(f"{lead} {harmless(error.message)}", color=wants_color(words, 2))
     for step in map(harmless, error.suggestions):
-        click.echo(f"  {step}" if step.startswith("did you mean") else f"  try: {step}", err=True)
+        streams.say(f"  {step}" if step.startswith("did you mean") else f"  try: {step}")
     return error.exit_code
 
 
@@ -203,7 +215,7 @@ def _flag(words: list[str], *names: str) -> str:
 def _tell_usage(error: click.ClickException, words: list[str]) -> int:
     """Print what is wrong with the flags, in the form of every other error."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message(), err=True)
+        streams.say(error.format_message())
         return error.exit_code
     if isinstance(error, click.NoSuchOption):
         from sandbox_components.cli.options import forget_hidden

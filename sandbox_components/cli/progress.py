@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import Self
@@ -28,9 +29,15 @@ class Progress:
         self._wipe()
 
     def __call__(self, name: str, message: str) -> None:
-        """Show the newest news."""
+        """Show the newest news; where nobody reads them any more, the verb goes on without."""
         if self._is_quiet:
             return
+        try:
+            self._show(name, message)
+        except OSError:
+            self._is_quiet, self._width = True, 0
+
+    def _show(self, name: str, message: str) -> None:
         seconds = time.monotonic() - self._begun
         line = harmless(f"{name}: {message} ({seconds:.1f}s)")
         if not self._is_terminal:
@@ -52,8 +59,9 @@ class Progress:
 
     def _wipe(self) -> None:
         if self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
+            with contextlib.suppress(OSError):
+                sys.stderr.write("\r" + " " * self._width + "\r")
+                sys.stderr.flush()
             self._width = 0
 
 
