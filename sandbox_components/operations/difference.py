@@ -121,8 +121,10 @@ def _chosen(line: Timeline, first: str | None, second: str | None) -> tuple[Revi
                 ],
             )
         return before, last
-    old = None if first == LIVE else line.find(first)
-    return old, last if second is None else None if second == LIVE else line.find(second)
+    old = None if first == LIVE else line.find(first, "FROM", f", nor {LIVE}")
+    if second is None:
+        return old, last
+    return old, None if second == LIVE else line.find(second, "TO", f", nor {LIVE}")
 
 
 def _groups(revision: Revision) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -37,6 +37,7 @@ class Way:
         current: the one that the stack has.
         request: the edit.
         is_there: the sandbox is as that revision was, and nothing is to be done.
+        problems: what of the history could not be read: numbers can be other ones than before.
     """
 
     to: Revision
@@ -44,6 +45,7 @@ class Way:
     current: Revision
     request: Request
     is_there: bool = False
+    problems: Sequence[str] = ()
 
     @property
     def title(self) -> str:
@@ -84,13 +86,15 @@ def find_way(
         raise SandboxError(f"what {_called(found, to)} of {name} was can't be read: {to.problem}")
     number = to.number if found.is_whole else None
     pinned = pinned_id(engine.project, engine.stack, name)
-    if pinned is None and to.spec == current.spec and not engine.preview().of_sandbox(name):
-        return Way(to, number, current, _no_request(name), is_there=True)
+    is_same = found.is_current_sure and to.spec == current.spec
+    if pinned is None and is_same and not engine.preview().of_sandbox(name):
+        return Way(to, number, current, _no_request(name), is_there=True, problems=found.problems)
     if pinned == to.id:
         # The command before was killed or its update failed: the pin stands already, with its secrets.
-        return Way(to, number, current, _request(engine, name, to, number, note, {}, is_pinned=True))
+        request = _request(engine, name, to, number, note, {}, is_pinned=True)
+        return Way(to, number, current, request, problems=found.problems)
     secrets = _secrets(engine, history, to, name, title_of(number, to.id), report)
-    return Way(to, number, current, _request(engine, name, to, number, note, secrets))
+    return Way(to, number, current, _request(engine, name, to, number, note, secrets), problems=found.problems)
 
 
 def number_now(engine: Engine, name: str, way: Way) -> int | None:
@@ -185,10 +189,13 @@ def _check_plan(engine: Engine, name: str, plan: Plan, own: tuple[Step, ...], ne
 
 def _revision(found: Timeline, current: Revision, wanted: str | None) -> Revision:
     if wanted is not None:
-        try:
-            return found.find(wanted)
-        except InvalidInput as error:
-            raise InvalidInput("--to-revision", error.problem, suggestions=error.suggestions) from None
+        return found.find(wanted, "--to-revision")
+    if not found.is_current_sure:
+        raise InvalidInput(
+            "--to-revision",
+            f"is needed: which revision is before the current one isn't sure ({found.problems[-1]})",
+            suggestions=[f"sandbox revisions {found.name}"],
+        )
     before = found.before(current)
     if before is None:
         lost = "" if found.is_whole else ", as far as the stack's history goes"

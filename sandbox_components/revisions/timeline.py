@@ -30,6 +30,7 @@ class Timeline:
         revisions: oldest first.
         is_whole: False where the stack's history has lost its beginning: then numbers are not sure.
         problems: what could not be read, one line each.
+        is_current_sure: False where the newest checkpoint can't be read: the stack may have something else now.
         lives: oldest first.
         entries: the stack's whole history, oldest first.
     """
@@ -38,11 +39,17 @@ class Timeline:
     revisions: Sequence[Revision]
     is_whole: bool = True
     problems: Sequence[str] = ()
+    is_current_sure: bool = True
     lives: Sequence[Life] = ()
     entries: Sequence[Entry] = ()
 
-    def find(self, wanted: str) -> Revision:
+    def find(self, wanted: str, field: str = "revision", others: str = "") -> Revision:
         """Return the revision that is meant by `3`, `r3` or an id.
+
+        Args:
+            wanted: the word.
+            field: what errors call it.
+            others: what errors say is accepted there too.
 
         Raises:
             NotFound: there is none such; with what there is.
@@ -51,7 +58,11 @@ class Timeline:
         word = wanted.strip()
         number = word[1:] if word[:1] in ("r", "R") else word
         if not number.isascii() or not number.isdigit():
-            raise InvalidInput("revision", f'"{wanted}" is neither a number, such as 3 or r3, nor an id')
+            raise InvalidInput(
+                field,
+                f'"{wanted}" is neither a number, such as 3 or r3, nor an id{others}',
+                suggestions=[f"sandbox revisions {self.name} -o wide"],
+            )
         by_id = next((one for one in self.revisions if one.id == word), None)
         by_number = next((one for one in self.revisions if str(one.number) == number.lstrip("0")), None)
         if self.is_whole and by_number is not None:
@@ -60,7 +71,7 @@ class Timeline:
             return by_id
         if by_number is not None:
             raise InvalidInput(
-                "revision",
+                field,
                 f"the history of {self.name} has lost its beginning, so that number {number} is not sure: name the id",
                 suggestions=[
                     f"sandbox revisions {self.name} -o wide",
@@ -119,6 +130,7 @@ def timeline(history: History, name: str) -> Timeline:
         revisions=tuple(revisions),
         is_whole=_is_whole(entries, checkpoints, name),
         problems=(*history.problems, *problems),
+        is_current_sure=gap_began_at is None,
         lives=tuple(count.lives),
         entries=tuple(entries),
     )

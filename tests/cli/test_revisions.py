@@ -147,6 +147,10 @@ def test_a_day(command: Command, told: Told) -> None:
     answer = command("revisions", "nightly", "--at", BEGIN.date().isoformat(), "--utc")
     assert len(ok(answer).splitlines()) == 5
     assert "was revision 1, then revision 2, then revision 3 (failed), then revision 4" in answer.err
+    limited = ("revisions", "nightly", "--at", BEGIN.date().isoformat(), "--utc", "--limit", "2")
+    assert ok(command(*limited, "-o", "name")).split() == ["4", "3"]
+    document = json.loads(ok(command(*limited, "-o", "json")))
+    assert [one["revisionNum"] for one in document["items"]] == [3, 4]
 
 
 def test_a_deleted_sandbox(command: Command, told: Told) -> None:
@@ -167,7 +171,7 @@ def test_a_deleted_sandbox(command: Command, told: Told) -> None:
         (["nightl"], 6, "did you mean: nightly"),
         (["Nightly"], 2, "is not a sandbox name"),
         (["nightly", "--revision", "9"], 6, "there are 1 to 4"),
-        (["nightly", "--revision", "two"], 2, "neither a number"),
+        (["nightly", "--revision", "two"], 2, '--revision: "two" is neither a number'),
         (["nightly", "--revision", "2", "--at", "now"], 2, "leave out --at"),
         (["nightly", "--revision", "2", "--limit", "1"], 2, "leave out --limit"),
         (["nightly", "--limit", "0"], 2, "--limit"),
@@ -266,6 +270,14 @@ def test_nothing_of_others_moves_the_cursor(command: Command, told: Told) -> Non
         out = ok(command(*words))
         assert "\x1b" not in out
         assert "\\x1b" in out
+
+
+@pytest.mark.parametrize(("words", "field"), [(["two"], "FROM"), (["1", "Live"], "TO")])
+def test_wrong_sides(command: Command, told: Told, words: list[str], field: str) -> None:
+    answer = command("diff", "nightly", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert field in answer.errors[0]
+    assert "nor an id, nor live" in answer.errors[0]
 
 
 def test_exit_code(command: Command, told: Told) -> None:

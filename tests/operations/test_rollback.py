@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,8 +38,9 @@ class MadeHistory:
 
     problems: Sequence[str] = ()
 
-    def __init__(self, *states: dict[str, Any] | None, is_whole: bool = True) -> None:
+    def __init__(self, *states: dict[str, Any] | None, is_whole: bool = True, unread: Collection[int] = ()) -> None:
         self.states = states
+        self.unread = unread
         first = {"create": 1} if is_whole else {"same": 1}
         self._entries = [
             Entry(str(100 + at), "update", "succeeded", CREATED, CREATED, changes=first if at == 0 else {"update": 1})
@@ -50,8 +51,13 @@ class MadeHistory:
         return self._entries
 
     def checkpoints(self, entries: Sequence[Entry]) -> Sequence[Checkpoint]:
-        states = [self.states[int(entry.id) - 100] for entry in entries]
-        return [Checkpoint({} if one is None else {"nightly": SandboxState(canonical(one))}) for one in states]
+        return [self._checkpoint(int(entry.id) - 100) for entry in entries]
+
+    def _checkpoint(self, at: int) -> Checkpoint:
+        state = self.states[at]
+        if at in self.unread:
+            return Checkpoint({}, "is missing")
+        return Checkpoint({} if state is None else {"nightly": SandboxState(canonical(state))})
 
     def raw_checkpoint(self, entry: Entry) -> bytes:
         return entry.id.encode()
@@ -105,6 +111,20 @@ def test_numbers_that_are_not_sure(engine: MadeEngine, monkeypatch: pytest.Monke
     assert "revision:" not in config(engine)
     assert engine.told[-1]["message"] == "rollback nightly to 100"
     assert way(engine).to.id == "101"
+
+
+def test_a_newest_checkpoint_that_cannot_be_read(engine: MadeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_history(monkeypatch, MadeHistory(groups("a:1"), groups("a:2"), groups("a:3"), unread={2}))
+    with pytest.raises(InvalidInput, match=r"^--to-revision: is needed: .* isn't sure .*checkpoint of 102"):
+        way(engine)
+    assert config(engine) == ORDINARY
+    engine.steps = [PARENT_STEP, step("same")]
+    found = way(engine, "2")
+    assert not found.is_there, "the stack may have something else by now"
+    assert "checkpoint of 102" in found.problems[0]
+    with_history(monkeypatch, MadeHistory(groups("a:1"), groups("a:2"), groups("a:3"), unread={1}))
+    found = way(engine)
+    assert (found.to.id, len(found.problems)) == ("100", 1)
 
 
 def test_what_is_not_there(engine: MadeEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,6 +204,9 @@ def test_a_change_in_an_unreadable_checkpoint_shows_in_the_next() -> None:
     assert [one.id for one in line.revisions][1:] == [shown.id]
     assert line.is_whole
     assert line.problems == (f"without the checkpoint of {lost.id}, a revision made there shows in the next entry",)
+    assert line.is_current_sure
+    told.entry(problem="it isn't there")
+    assert not timeline(told, "one").is_current_sure
 
 
 def test_many_unreadable_checkpoints_are_told_in_one_line() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ def command(
             err=True,
         )
     if revision is not None:
-        one = line.find(revision)
+        one = line.find(revision, "--revision")
         if output in ("json", "yaml"):
             print_document(views.revision_document(line, one, *owner), output)
         elif output == "name":
@@ -90,12 +91,14 @@ def _print_past(
     from sandbox_components.cli.revision_text import clock
     from sandbox_components.views import revisions as views
 
+    if limit is not None:
+        past = replace(past, revisions=past.revisions[-limit:])
     if output in ("json", "yaml"):
         print_document(views.past_document(line, past, *owner), output)
         return
     click.echo(views.past_text(line, past, lambda at: clock(at, is_utc=is_utc)), err=True)
     if past.stage.value in ("live", "updating", "creating", "deleting"):
-        _print_rows(line, list(reversed(past.revisions))[:limit], output, is_utc)
+        _print_rows(line, list(reversed(past.revisions)), output, is_utc)
 
 
 def _print_rows(line: Timeline, revisions: Sequence[Revision], output: str, is_utc: bool) -> None:

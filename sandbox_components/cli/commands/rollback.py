@@ -49,6 +49,9 @@ def command(target: Target, name: str, to_revision: str | None, message: str, ru
     engine = engine_of(target)
     with Progress(is_quiet=target.is_quiet) as progress:
         way = find_way(engine, name, to_revision, note=message.strip(), report=lambda line: progress(name, line))
+        progress.clear()
+    for problem in way.problems:
+        click.echo(f"warning: {problem}", err=True)
     to = {"number": way.number, "id": way.to.id}
 
     def lead() -> None:
