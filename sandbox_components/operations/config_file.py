@@ -66,6 +66,10 @@ class ConfigFile:
                 config = CommentedMap()
             if not isinstance(config, CommentedMap):
                 raise InvalidInput(f"{self.path}: config", "is not a mapping")
+            for key in (SANDBOXES, *OF_ONE_SANDBOX):
+                if not isinstance(config.get(key), CommentedMap | None):
+                    what = "names to sandboxes" if key == SANDBOXES else "sandbox names"
+                    raise InvalidInput(key, f"is not a mapping of {what}", suggestions=[f"edit {self.path}"])
             was_empty = not config
             edit(config)
             for key, value in (settings or {}).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sandbox_components.errors import NotFound, Refused
@@ -22,7 +23,7 @@ def request_to_unpin(engine: Engine, name: str, *, adopt: bool) -> Request:
         adopt: fold the pin into the config's declaration instead of going back to that.
     """
     config = engine.project.config(engine.stack)
-    is_pinned = any(name in (config.get(key) or ()) for key in (PINS, PIN_SECRETS))
+    is_pinned = any(isinstance(found := config.get(key), Mapping) and name in found for key in (PINS, PIN_SECRETS))
 
     def check(plan: Plan, own: tuple[Step, ...], needed: tuple[Step, ...]) -> None:
         component = plan.component(name)

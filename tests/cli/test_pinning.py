@@ -109,3 +109,15 @@ def test_deleting_drops_it(project: Project, command: Command) -> None:
     assert command("delete", "nightly", "--no-up").out == "nightly edited\n"
     assert "nightly" not in project.config_file.read_text()
     assert "coded:" in project.config_file.read_text()
+
+
+@pytest.mark.parametrize("key", ["sandboxes", "secretEnv", "pins", "pinSecrets"])
+@pytest.mark.parametrize("value", ["3", "[nightly]", "nightly"])
+def test_what_should_be_a_mapping_of_names(key: str, value: str, project: Project, command: Command) -> None:
+    before = project.write(f"config:\n  sandbox-components:{key}: {value}\n")
+    for words in (["unpin", "nightly"], ["unpin", "nightly", "--adopt"], ["update", "nightly", "--cpu", "1"]):
+        answer = command(*words, "--no-up")
+        assert (answer.code, answer.out) == (2, ""), answer.err
+        assert answer.errors[0].startswith(f"error: sandbox-components:{key}: is not a mapping of ")
+        assert "try: edit " in answer.err
+    assert project.config_file.read_bytes() == before
