@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from sandbox_components.errors import Interrupted, InvalidInput, NotFound, Refused, SandboxError
 from sandbox_components.operations.change import Request
-from sandbox_components.operations.config_file import PIN_SECRETS
+from sandbox_components.operations.config_file import PIN_SECRETS, SANDBOXES
 from sandbox_components.operations.engine import Engine
 from sandbox_components.operations.history import open_history
 from sandbox_components.operations.old_secrets import secret_env_of
@@ -228,9 +228,14 @@ def _secrets(
 
 def _not_there(engine: Engine, found: Timeline) -> NotFound:
     name, last = found.name, found.revisions[-1]
+    declared = engine.project.config(engine.stack).get(SANDBOXES)
+    is_declared = isinstance(declared, Mapping) and name in declared
     return NotFound(
         f'stack {engine.stack} has no sandbox "{name}" now, it was deleted after {_called(found, last)}',
-        suggestions=[f"sandbox create {name} ...", f"then: sandbox rollback {name} --to-revision {last.id}"],
+        suggestions=[
+            f"pulumi up --stack {engine.stack}" if is_declared else f"sandbox create {name} ...",
+            f"then: sandbox rollback {name} --to-revision {last.id}",
+        ],
     )
 
 

@@ -137,8 +137,17 @@ def test_what_is_not_there(engine: MadeEngine, monkeypatch: pytest.MonkeyPatch) 
         rollback.find_way(engine, "nightli", None)  # type: ignore[arg-type]
     assert near.value.suggestions[0] == "did you mean: nightly"
     with_history(monkeypatch, MadeHistory(groups("a:1"), groups("a:2"), None))
-    with pytest.raises(NotFound, match=r'has no sandbox "nightly" now, it was deleted after revision 2 \(101\)'):
+    with pytest.raises(
+        NotFound, match=r'has no sandbox "nightly" now, it was deleted after revision 2 \(101\)'
+    ) as gone:
         way(engine, "1")
+    then = "then: sandbox rollback nightly --to-revision 101"
+    assert gone.value.suggestions == ("pulumi up --stack dev", then)  # the config declares it still
+    (engine.project.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    with pytest.raises(NotFound) as gone:
+        way(engine, "1")
+    assert gone.value.suggestions == ("sandbox create nightly ...", then)
+    (engine.project.root / "Pulumi.dev.yaml").write_text(ORDINARY)
     assert config(engine) == ORDINARY
 
 
