@@ -26,7 +26,7 @@ test: lint ## everything that CI runs: lint, types, pure tests, real engine, rea
 	@.ci/test
 
 test-fast: $(READY) ## pure tests and mocks, under 30 s
-	@$(BIN)/python -m pytest -m 'not engine and not node and not soak' -n 2 -q
+	@$(BIN)/python -m pytest -m 'not server and not engine and not node and not soak' -n 2 -q
 
 test-e2e: $(READY) ## the real node; K=word selects
 	@$(BIN)/python -m pytest -m 'node and not soak' $(if $(K),-k '$(K)')

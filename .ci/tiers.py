@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-TIERS = ("pure", "engine", "node")
+TIERS = ("pure", "server", "engine", "node")
 SLOWEST = 12
 _began = time.monotonic()
 _seconds: dict[str, float] = defaultdict(float)
@@ -19,7 +19,7 @@ def tier(item: pytest.Item) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run pure tests, then the engine's, then the node's."""
+    """Run pure tests, then those with servers of their own, then the engine's, then the node's."""
     items.sort(key=lambda item: TIERS.index(tier(item)))
 
 

@@ -19,6 +19,8 @@ from sandbox_components.operations.config_file import ConfigFile, locked
 from tests.cli.in_process import ORDINARY, Project
 from tests.cli.stand_in_engine import StandIn, start
 
+pytestmark = pytest.mark.server
+
 OLD = '        LEVEL: "info"'
 NEW = '        LEVEL: "debug"'
 

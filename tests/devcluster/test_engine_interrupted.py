@@ -14,6 +14,8 @@ import pytest
 
 from tests.harness.stack import CHECKOUT
 
+pytestmark = pytest.mark.server
+
 ENGINE = """\
 import pathlib, signal, sys, time
 asked = []

@@ -20,6 +20,8 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc
 from devcluster import language_host
 from devcluster.language_host import launcher, server
 
+pytestmark = pytest.mark.server
+
 
 def executable(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,8 @@ from sandbox_components.errors import InvalidInput, NotFound
 from sandbox_components.ledger.model import LEASE, Call, Cost, Hold, LimitMissing, Refusal, Scope
 from tests.ledger.ground import NOON, ORG, OTHER, SANDBOX, at, call, held, limit, opened, refused, sums
 
+pytestmark = pytest.mark.server
+
 
 def test_exactly_at_the_limit_passes_and_one_more_does_not(url: str) -> None:
     async def scenario() -> None:

@@ -13,6 +13,8 @@ from sandbox_components.ledger.model import Cost
 from sandbox_components.ledger.schema import counters, to_column
 from tests.ledger.ground import NOON, ORG, OTHER, SANDBOX, at, held, limit, opened, refused, sums
 
+pytestmark = pytest.mark.server
+
 
 def test_a_changed_limit_binds_the_next_call(url: str) -> None:
     async def scenario() -> None:

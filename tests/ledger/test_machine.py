@@ -22,6 +22,8 @@ from sandbox_components.spec.period import Period, period_at
 from tests.harness.postgres import Postgres
 from tests.ledger.ground import at
 
+pytestmark = pytest.mark.server
+
 SCOPES = [Scope("sandbox", "p/s/a"), Scope("sandbox", "p/s/b"), Scope("agent", "x"), Scope("org", "o")]
 PAYERS = [(SCOPES[0],), (SCOPES[0], SCOPES[3]), (SCOPES[1], SCOPES[2], SCOPES[3])]
 ZONES = ["UTC", "Asia/Tokyo", "America/New_York"]

@@ -21,6 +21,8 @@ from sandbox_components.ledger.migrating import FOLDER, migrate
 from sandbox_components.ledger.model import NewerSchema, StoreDown
 from tests.ledger.ground import limit, opened, sums
 
+pytestmark = pytest.mark.server
+
 TOP = Path(__file__).parents[2]
 
 

@@ -11,6 +11,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from sqlalchemy import Connection, select
 
 from sandbox_components.ledger import schema
@@ -20,6 +21,8 @@ from sandbox_components.ledger.migrating import migrate
 from sandbox_components.ledger.model import LEASE, Cost, Hold, Refusal
 from tests.harness.postgres import Postgres
 from tests.ledger.ground import NOON, ORG, OTHER, SANDBOX, call, limit, opened, sums
+
+pytestmark = pytest.mark.server
 
 TOP = Path(__file__).parents[2]
 

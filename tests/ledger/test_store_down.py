@@ -18,6 +18,8 @@ from tests.harness import postgres
 from tests.harness.postgres import Postgres
 from tests.ledger.ground import NOON, ORG, SANDBOX, call, held, limit, opened, sums
 
+pytestmark = pytest.mark.server
+
 PATIENCE_SECONDS = 0.7
 
 

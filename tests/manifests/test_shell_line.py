@@ -21,6 +21,8 @@ from sandbox_components.manifests.process import SHELL_LINE, first_process
 from sandbox_components.spec.sandbox import read_sandbox
 from tests.manifests.expansion import expand
 
+pytestmark = pytest.mark.server
+
 SHELLS = [name for name in ("dash", "busybox", "bash") if shutil.which(name)]
 SAVING = 0.5
 STEPS = range(0, 12, 2)

@@ -16,6 +16,8 @@ from tests.proxy.calls import CHAT, EMBEDDINGS, MESSAGES, RESPONSES, Kind, way_n
 from tests.proxy.conftest import POOR, limits, sandboxes
 from tests.proxy.place import SIGNING_KEY, Double, Place
 
+pytestmark = pytest.mark.server
+
 KEY = SIGNING_KEY.encode()
 
 

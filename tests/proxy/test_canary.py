@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from sandbox_components.spec.identity import Identity
 from sandbox_components.spec.inference_key import make_read_key
@@ -13,6 +14,8 @@ from sandbox_components.spec.spending import DeclaredLimit
 from tests.proxy.calls import CHAT, EMBEDDINGS, KINDS, MESSAGES, RESPONSES
 from tests.proxy.double import KEY
 from tests.proxy.place import SANDBOX, SIGNING_KEY, Double, Place, running
+
+pytestmark = pytest.mark.server
 
 PROMPT = "canary-of-a-prompt"
 ANSWER = "tok tok"

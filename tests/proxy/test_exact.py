@@ -22,7 +22,7 @@ from tests.proxy.place import Double, Place, running
 COUNT = 2000 if os.environ.get("SANDBOX_SOAK") else 300
 SANDBOXES = [f"proj/prod/s{at}" for at in range(3)]
 IDENTITIES = [Identity(one, org="acme", limit_required=True) for one in SANDBOXES]
-pytestmark = pytest.mark.timeout(1800 if COUNT > 300 else 300)
+pytestmark = [pytest.mark.server, pytest.mark.timeout(1800 if COUNT > 300 else 300)]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -14,6 +14,8 @@ import pytest
 from tests.proxy.calls import CHAT, MESSAGES, Kind, way_name
 from tests.proxy.place import Place, running
 
+pytestmark = pytest.mark.server
+
 RULES = """
 version: 1
 rules:

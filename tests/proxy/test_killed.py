@@ -24,7 +24,7 @@ from tests.proxy.place import Double, Place, running
 KILLS = 25 if os.environ.get("SANDBOX_SOAK") else 5
 """On each store."""
 SANDBOXES = [f"proj/prod/s{at}" for at in range(2)]
-pytestmark = pytest.mark.timeout(1800 if KILLS > 5 else 300)
+pytestmark = [pytest.mark.server, pytest.mark.timeout(1800 if KILLS > 5 else 300)]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

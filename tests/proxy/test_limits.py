@@ -16,6 +16,8 @@ from sandbox_components.spec.spending import DeclaredLimit
 from tests.proxy.calls import CHAT, EMBEDDINGS, MESSAGES
 from tests.proxy.place import SANDBOX, Double, Place, running
 
+pytestmark = pytest.mark.server
+
 ONE = "proj/prod/one"
 
 

@@ -15,6 +15,8 @@ from tests.proxy.calls import CHAT, EMBEDDINGS, MESSAGES, RESPONSES, WAYS, Kind,
 from tests.proxy.double import KEY
 from tests.proxy.place import Double, Place
 
+pytestmark = pytest.mark.server
+
 EACH_WAY = pytest.mark.parametrize(("kind", "stream"), WAYS, ids=way_name)
 
 

@@ -14,6 +14,8 @@ from sandbox_components.errors import InvalidInput
 from sandbox_components.proxy import settings
 from sandbox_components.proxy.upstream import Answer, Lost, NotSent, Upstream, choose
 
+pytestmark = pytest.mark.server
+
 HEAD = b"HTTP/1.1 200 OK\r\n"
 WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"
 BODY = b'{"model": "m"}'

@@ -20,6 +20,8 @@ from tests.harness.moto import Moto
 from tests.revisions.told import spec
 from tests.revisions.written import Written
 
+pytestmark = pytest.mark.server
+
 PAGE = 20
 """Objects in one answer of a listing; Amazon's are of a thousand."""
 
