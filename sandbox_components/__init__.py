@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sandbox_components.components.args import HealthProbeArgs as HealthProbeArgs
+    from sandbox_components.components.args import InferenceProxyArgs as InferenceProxyArgs
     from sandbox_components.components.args import PersistentWorkspaceArgs as PersistentWorkspaceArgs
     from sandbox_components.components.args import SandboxArgs as SandboxArgs
+    from sandbox_components.components.args import SpendingLimitArgs as SpendingLimitArgs
     from sandbox_components.components.health_probe import HealthProbe as HealthProbe
+    from sandbox_components.components.inference_proxy import InferenceProxy as InferenceProxy
     from sandbox_components.components.persistent_workspace import PersistentWorkspace as PersistentWorkspace
     from sandbox_components.components.sandbox import Sandbox as Sandbox
+    from sandbox_components.components.spending_limit import SpendingLimit as SpendingLimit
     from sandbox_components.components.stack_config import StackConfig as StackConfig
     from sandbox_components.errors import InvalidInput as InvalidInput
     from sandbox_components.errors import SandboxError as SandboxError
@@ -24,12 +28,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "HealthProbe": "components.health_probe",
     "HealthProbeArgs": "components.args",
+    "InferenceProxy": "components.inference_proxy",
+    "InferenceProxyArgs": "components.args",
     "InvalidInput": "errors",
     "PersistentWorkspace": "components.persistent_workspace",
     "PersistentWorkspaceArgs": "components.args",
     "Sandbox": "components.sandbox",
     "SandboxArgs": "components.args",
     "SandboxError": "errors",
+    "SpendingLimit": "components.spending_limit",
+    "SpendingLimitArgs": "components.args",
     "StackConfig": "components.stack_config",
 }
 

@@ -9,8 +9,17 @@ import pytest
 import sandbox_components
 from sandbox_components import errors
 
-COMPONENTS = {"HealthProbe", "PersistentWorkspace", "Sandbox"}
-REST = {"HealthProbeArgs", "InvalidInput", "PersistentWorkspaceArgs", "SandboxArgs", "SandboxError", "StackConfig"}
+COMPONENTS = {"HealthProbe", "InferenceProxy", "PersistentWorkspace", "Sandbox", "SpendingLimit"}
+REST = {
+    "HealthProbeArgs",
+    "InferenceProxyArgs",
+    "SpendingLimitArgs",
+    "InvalidInput",
+    "PersistentWorkspaceArgs",
+    "SandboxArgs",
+    "SandboxError",
+    "StackConfig",
+}
 
 CODES = {
     "SandboxError": ("failed", 1),

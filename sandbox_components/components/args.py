@@ -5,7 +5,7 @@ package. The analyser takes no string annotations: this module can't use `from _
 Values may be in snake_case or camelCase; they are checked in `sandbox_components.spec`.
 """
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
@@ -127,6 +127,139 @@ class TolerationArgs(TypedDict):
     toleration_seconds: NotRequired[float]
 
 
+class InferenceArgs(TypedDict):
+    """Which inference proxy a sandbox talks to. All values must be plain."""
+
+    namespace: str
+    """The proxy's own namespace. A change restarts the agent."""
+    name: str
+    """Name of the `InferenceProxy`. A change restarts the agent."""
+    port: NotRequired[float]
+    """That it serves models at; default 8080. A change restarts the agent."""
+
+
+class OwnLimitArgs(TypedDict):
+    """What may be spent in a period: by the sandbox, or by the org, user or agent that pays for it."""
+
+    actor_type: NotRequired[str]
+    """`sandbox` (default), `agent`, `user` or `org`."""
+    actor_id: NotRequired[str]
+    """Default: the sandbox itself, or its own agent, user or org; it can be no other."""
+    period: str
+    """`day`, `week` (from Monday) or `month`."""
+    time_zone: NotRequired[str]
+    """IANA name in whose midnight the period ends; default UTC."""
+    limit_cents: float
+    """US cents; 0 blocks all calls. A change restarts nothing and is in force within seconds."""
+
+
+class SpendingLimitArgs(TypedDict):
+    """A limit that stands alone: of an org, user or agent, or of a sandbox of another stack."""
+
+    namespace: str
+    """Namespace of the inference proxy."""
+    actor_type: str
+    """`sandbox`, `agent`, `user` or `org`."""
+    actor_id: str
+    """`PROJECT/STACK/NAME` of a sandbox, else a name."""
+    period: str
+    """`day`, `week` (from Monday) or `month`."""
+    time_zone: NotRequired[str]
+    """IANA name in whose midnight the period ends; default UTC."""
+    limit_cents: float
+    """US cents; 0 blocks all calls."""
+    labels: NotRequired[dict[str, pulumi.Input[str]]]
+    """On the ConfigMap's metadata."""
+
+
+class UpstreamArgs(TypedDict):
+    """A provider of models."""
+
+    name: str
+    """Of ours, in the ledger and in metrics."""
+    api: str
+    """`openai` or `anthropic`: whose format it speaks."""
+    base_url: str
+    """Such as `https://api.openai.com`, without `/v1`."""
+    key: pulumi.Input[str]
+    """The provider's key: an Output of a secret. It is in the proxy's Secret and nowhere else."""
+    models: NotRequired[list[str]]
+    """Shell patterns of the models that it serves; default all that have a price."""
+
+
+class StorageArgs(TypedDict):
+    """The claim of the ledger's SQLite file."""
+
+    size: NotRequired[str]
+    """Kubernetes quantity; default 2Gi, some ten million calls. Grows in place."""
+    storage_class: NotRequired[str]
+    """Default: config `sandbox-components:agentVolumeStorageClass`, else the cluster's default class."""
+
+
+class PayerLimitArgs(TypedDict):
+    """A limit of an org, user or agent over all sandboxes that it pays for."""
+
+    actor_type: str
+    """`org`, `user` or `agent`."""
+    actor_id: str
+    """Its name, as sandboxes have it in `org`, `user` or `agent`."""
+    period: str
+    """`day`, `week` (from Monday) or `month`."""
+    time_zone: NotRequired[str]
+    """IANA name in whose midnight the period ends; default UTC."""
+    limit_cents: float
+    """US cents; 0 blocks all calls."""
+
+
+class InferenceProxyArgs(TypedDict):
+    """Arguments of `InferenceProxy`. Unless said otherwise a change makes the proxy's pods anew, no sandbox."""
+
+    namespace: str
+    """Existing namespace of its own: whoever may write ConfigMaps there sets limits."""
+    image: pulumi.Input[str]
+    """Image with this package, the extra `proxy` and the command `sandbox`."""
+    upstreams: list[UpstreamArgs]
+    """Providers; the first that serves a model gets the call."""
+    signing_key: NotRequired[pulumi.Input[str]]
+    """Of sandboxes' keys; default: secret config `sandbox-components:inferenceSigningKey`."""
+    database_url: NotRequired[pulumi.Input[str]]
+    """`postgresql://USER:PASSWORD@HOST/NAME`, a secret; default: a SQLite file on a claim, for one replica."""
+    replicas: NotRequired[float]
+    """1 (default) to 20; more than one needs `database_url`."""
+    storage: NotRequired[StorageArgs]
+    """The claim of the SQLite file."""
+    port: NotRequired[float]
+    """Where sandboxes reach models, in Service and pods; default 8080."""
+    admin_port: NotRequired[float]
+    """Metrics, probes and what was spent; default 8081. No sandbox's policy leads there."""
+    admin_namespaces: NotRequired[list[str]]
+    """Whose pods reach the admin port; default `kube-system`, where agents of a hosted API server are."""
+    admin_cidrs: NotRequired[list[str]]
+    """Addresses that reach it: the API server's, where `sandbox spend` can't reach the proxy otherwise."""
+    resource_limits: NotRequired[ResourcesArgs]
+    """Default: 2 cores, 1Gi."""
+    resource_requests: NotRequired[ResourcesArgs]
+    """Default: 250m, 256Mi."""
+    spending_limits: NotRequired[list[PayerLimitArgs]]
+    """Limits of orgs, users and agents. A change makes no pod anew and is in force within seconds."""
+    request_limits: NotRequired[dict[str, float]]
+    """Bounds of requests, `limits` in the proxy's settings, such as `bodyBytes`."""
+    timeouts: NotRequired[dict[str, float]]
+    """Seconds, `timeouts` in the proxy's settings."""
+    prices: NotRequired[dict[str, Any]]
+    """The operator's own, `prices` in the proxy's settings: they come before the bundled ones."""
+    image_pull_secrets: NotRequired[list[str]]
+    """Names of existing pull Secrets in the namespace."""
+    node_selector: NotRequired[dict[str, str]]
+    """Labels that the node must have."""
+    labels: NotRequired[dict[str, str]]
+    """On the objects' metadata, never on the pods."""
+    deletion: NotRequired[str]
+    """`protect` (default): the engine refuses to delete or replace the ledger's claim; `delete`: it goes too."""
+    wait_for_ready: NotRequired[bool]
+    """Let `pulumi up` wait until the pods are Ready; default false."""
+
+
 class ImageAuthArgs(TypedDict):
     """A credential of the image's registry, kept in a pull Secret that is new whenever the credential is."""
 
@@ -189,5 +322,19 @@ class SandboxArgs(TypedDict):
     """`protect` (default): the engine refuses to delete or replace the claim; `delete`: it goes with the sandbox."""
     wait_for_ready: NotRequired[bool]
     """Let `pulumi up` wait until the pod is Ready; default false, so that one sick agent blocks nobody."""
+    inference: NotRequired[InferenceArgs]
+    """The inference proxy; gives the agent OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.
+
+    Needs secret config `sandbox-components:inferenceSigningKey`. A change restarts, without a revision."""
+    spending_limits: NotRequired[list[OwnLimitArgs]]
+    """What it may spend; needs `inference`. A change restarts nothing."""
+    org: NotRequired[str]
+    """Who pays besides the sandbox itself, for limits of an org; likewise `user` and `agent`. Restarts nothing."""
+    user: NotRequired[str]
+    """See `org`."""
+    agent: NotRequired[str]
+    """See `org`."""
+    key_generation: NotRequired[float]
+    """Of the key for the proxy, from 1 (default): a higher one makes the older keys worthless. A change restarts."""
     namespace: NotRequired[str]
     """Existing namespace; default: config `sandbox-components:namespace`, else `PROJECT-STACK`."""

@@ -17,6 +17,7 @@ from sandbox_components.components.image_auth import ImageAuth, take_image_auth
 from sandbox_components.components.refusal import once_known
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import revision
+from sandbox_components.spec.inference import check_variables
 from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, check_text, read_sandbox
 
 _STAND_INS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -78,6 +79,8 @@ class Arguments:
         outputs: dict[Path, pulumi.Output[Any]] = {}
         sample = _without_outputs(values, (), outputs, name)
         spec = read_sandbox(sample, name)
+        if spec.inference is not None:
+            check_variables(secret_env, f"{name}.env")
         revision.check_size(spec, sorted(secret_env), name)
         later = None
         if outputs:

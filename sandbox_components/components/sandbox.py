@@ -11,6 +11,7 @@ import pulumi
 from sandbox_components.components.args import SandboxArgs
 from sandbox_components.components.arguments import Arguments
 from sandbox_components.components.health_probe import HealthProbe
+from sandbox_components.components.inference import SandboxInference
 from sandbox_components.components.objects import KubernetesObject
 from sandbox_components.components.persistent_workspace import PersistentWorkspace
 from sandbox_components.components.pins import Pinned
@@ -65,10 +66,13 @@ class Sandbox(pulumi.ComponentResource):
             if given.spec.workspace is not None and given.spec.workspace.existing_claim is None:
                 claim = str(claim_of(placement, given.spec))
                 take_claim(placement.namespace, claim, f"{name}.workspace.claim_name")
+            inference = SandboxInference.of(given.spec, placement)
         super().__init__("sandbox-components:index:Sandbox", name, None, opts)
         if pinned is not None:
             pinned.warn(self)
-        self._register(placement, given)
+        if inference is not None:
+            inference.warn(self, given.spec)
+        self._register(placement, given, inference)
 
     @classmethod
     def from_request(
@@ -92,7 +96,7 @@ class Sandbox(pulumi.ComponentResource):
         data: Any = request
         return cls(name, data, opts)
 
-    def _register(self, placement: Placement, given: Arguments) -> None:
+    def _register(self, placement: Placement, given: Arguments, inference: SandboxInference | None) -> None:
         name, spec = placement.name, given.spec
         if spec.security == "baseline":
             pulumi.log.warn(
@@ -110,6 +114,10 @@ class Sandbox(pulumi.ComponentResource):
             HealthProbe.below(self, name, spec.health_check)
         secret = self._secret(name, placement, given.secret_env)
         pull_secret = self._pull_secret(placement, given)
+        key_secret: KubernetesObject | None = None
+        if inference is not None:
+            before += inference.make_limits(self)
+            key_secret = inference.make_secret(self, placement)
         before.append(self._child(name, services.service_account(placement)))
         before.append(self._child(naming.headless_service_name(name), services.headless_service(placement)))
         before.append(self._child(name, network_policy(placement, spec)))
@@ -123,6 +131,7 @@ class Sandbox(pulumi.ComponentResource):
                 given,
                 secret.object_name if secret else None,
                 pull_secret.object_name if pull_secret else "",
+                key_secret.object_name if key_secret else "",
             ),
             depends_on=before,
             ignore_changes=["spec.replicas"],
@@ -167,7 +176,11 @@ class Sandbox(pulumi.ComponentResource):
 
 
 def _workload(
-    placement: Placement, given: Arguments, secret_name: pulumi.Output[str] | None, pull: pulumi.Input[str]
+    placement: Placement,
+    given: Arguments,
+    secret_name: pulumi.Output[str] | None,
+    pull: pulumi.Input[str],
+    key: pulumi.Input[str],
 ) -> Manifest:
     names = sorted(given.secret_env)
 
@@ -177,9 +190,9 @@ def _workload(
     if given.later is None:
         spec = given.spec
         annotation: Any = text(spec, "") if secret_name is None else secret_name.apply(lambda found: text(spec, found))
-        leaves: dict[str, Any] = {"secret_name": secret_name, "pull_secret": pull}
+        leaves: dict[str, Any] = {"secret_name": secret_name, "pull_secret": pull, "inference_secret": key}
         return stateful_set(placement, spec, revision=annotation, secret_env=names, **leaves)
-    whole = pulumi.Output.all(given.later, secret_name or "", pull).apply(
+    whole = pulumi.Output.all(given.later, secret_name or "", pull, key).apply(
         lambda parts: stateful_set(
             placement,
             parts[0],
@@ -187,6 +200,7 @@ def _workload(
             secret_env=names,
             secret_name=parts[1],
             pull_secret=parts[2],
+            inference_secret=parts[3],
         )
     )
     shape = stateful_set(placement, given.spec, revision="")

@@ -12,11 +12,14 @@ from typing import Any
 
 import pulumi
 
+from sandbox_components.components.limit_overrides import warn_of_stray_limits
 from sandbox_components.components.pins import warn_of_strays
 from sandbox_components.components.platform import CONFIG, Platform, config_object
 from sandbox_components.components.refusal import at_once
+from sandbox_components.components.signing_key import check_is_secret
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec import naming
+from sandbox_components.spec.inference import check_variables
 from sandbox_components.spec.reading import unknown_key
 from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, read_sandbox
 
@@ -26,14 +29,15 @@ KEYS = (
     "agentVolumeStorageClass",
     "blockedCidrs",
     "configVersion",
+    "inferenceSigningKey",
     "namespace",
     "pinSecrets",
     "pins",
     "sandboxes",
     "secretEnv",
+    "spendingLimits",
 )
-KEYS_NOT_YET = ("inferenceSigningKey", "spendingLimits")
-SECRET_KEYS = ("pinSecrets", "secretEnv")
+SECRET_KEYS = ("inferenceSigningKey", "pinSecrets", "secretEnv")
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,14 @@ class StackConfig:
             raise InvalidInput(field, "is not a mapping of names to sandboxes")
         secrets = _secret_env(config, declared)
         warn_of_strays()
+        warn_of_stray_limits()
         specs: dict[str, SandboxSpec] = {}
         arguments: dict[str, Any] = {}
         for name, entry in declared.items():
             naming.check_name(name, field)
             specs[name] = read_sandbox(entry, f"{field}.{name}")
+            if specs[name].inference is not None:
+                check_variables(secrets.get(name, {}), f"{CONFIG}:secretEnv.{name}")
             both = set(specs[name].env) & set(secrets.get(name, {}))
             if both:
                 raise InvalidInput(
@@ -98,11 +105,11 @@ def _check_keys(config: pulumi.Config) -> None:
         prefix, _, key = full.partition(":")
         if prefix != CONFIG:
             continue
-        if key in KEYS_NOT_YET:
-            raise InvalidInput(full, "is not available yet in this version")
         if key not in KEYS:
             error = unknown_key(key, list(KEYS), "")
             raise InvalidInput(full, error.problem, suggestions=error.suggestions)
+        if key == "inferenceSigningKey":
+            check_is_secret()
         if key not in SECRET_KEYS and pulumi.runtime.is_config_secret(full):
             raise InvalidInput(full, f"holds a secret: secrets stand in {CONFIG}:secretEnv alone")
     version = config.get("configVersion")

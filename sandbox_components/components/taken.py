@@ -22,6 +22,17 @@ def take_name(placement: Placement) -> None:
     _take("sandbox", namespace, name, "name", f'a sandbox "{name}" is declared already in namespace "{namespace}"')
 
 
+def take_proxy(placement: Placement) -> None:
+    """Take an inference proxy's name in its namespace.
+
+    Raises:
+        InvalidInput: another proxy of this program has it.
+    """
+    name, namespace = placement.name, placement.namespace
+    problem = f'an inference proxy "{name}" is declared already in namespace "{namespace}"'
+    _take("proxy", namespace, name, "name", problem)
+
+
 def is_made(name: str) -> bool:
     """Tell whether this program has made a sandbox of that name, in whatever namespace."""
     taken: set[str] = getattr(pulumi.runtime.get_root_resource(), _TAKEN, set())

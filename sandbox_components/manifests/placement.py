@@ -19,6 +19,8 @@ class Placement:
     """Name, namespace and origin of one sandbox, and the platform's defaults that apply to it.
 
     Attributes:
+        component: what the objects are part of: a sandbox, an inference proxy, a limit.
+        label: the label that carries the name, and that selectors use.
         version: of this package; in a metadata label only, so that an upgrade restarts nobody.
         storage_class: the stack's default class, if it sets one.
         size: the stack's default size of a claim.
@@ -34,11 +36,13 @@ class Placement:
     storage_class: str | None = None
     size: str = "10Gi"
     blocked_cidrs: tuple[str, ...] = ()
+    component: str = naming.COMPONENT_LABEL_VALUE
+    label: str = naming.SANDBOX_LABEL
 
     @property
     def selector(self) -> dict[str, str]:
         """The one label that selectors use; user labels never do."""
-        return {naming.SANDBOX_LABEL: self.name}
+        return {self.label: self.name}
 
     def metadata(
         self, name: str | None, *, await_ready: bool = False, annotations: Mapping[str, Any] | None = None
@@ -47,7 +51,7 @@ class Placement:
         labels = {
             **self.labels,
             "app.kubernetes.io/name": self.name,
-            "app.kubernetes.io/component": naming.COMPONENT_LABEL_VALUE,
+            "app.kubernetes.io/component": self.component,
             "app.kubernetes.io/managed-by": naming.MANAGED_BY,
             "app.kubernetes.io/version": self.version.replace("+", "_"),
             **self.selector,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 
 from sandbox_components.manifests.placement import Manifest, Placement
-from sandbox_components.spec import network
+from sandbox_components.spec import naming, network
 from sandbox_components.spec.sandbox import SandboxSpec
 
 PRIVATE_RANGES_V4 = (
@@ -41,7 +41,7 @@ def network_policy(placement: Placement, spec: SandboxSpec) -> Manifest:
             "podSelector": {"matchLabels": placement.selector},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": ingress,
-            "egress": [_dns(), *_egress(placement, spec)],
+            "egress": [_dns(), *_to_proxy(spec), *_egress(placement, spec)],
         },
     }
 
@@ -57,6 +57,17 @@ def _dns() -> Manifest:
         ],
         "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
     }
+
+
+def _to_proxy(spec: SandboxSpec) -> list[Manifest]:
+    """Return the way to the inference proxy: its pods at the serving port, never the admin port."""
+    if spec.inference is None:
+        return []
+    proxy = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": spec.inference.namespace}},
+        "podSelector": {"matchLabels": {naming.PROXY_LABEL: spec.inference.name}},
+    }
+    return [{"to": [proxy], "ports": [{"port": spec.inference.port, "protocol": "TCP"}]}]
 
 
 def _egress(placement: Placement, spec: SandboxSpec) -> list[Manifest]:

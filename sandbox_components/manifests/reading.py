@@ -46,6 +46,7 @@ _RESTRICTED_CONTAINER = {"allowPrivilegeEscalation": False, "capabilities": {"dr
 _READ_OF_CONTAINER = (
     "command",
     "env",
+    "envFrom",
     "image",
     "imagePullPolicy",
     "livenessProbe",
@@ -98,6 +99,7 @@ def read_workload(inputs: Mapping[str, Any]) -> Reading:
         **_process(container.get("command")),
         **_resources(container.get("resources")),
         **_environment(container.get("env"), mount_path),
+        **_inference_key(container.get("envFrom")),
         **_health_check(container.get("livenessProbe"), container.get("readinessProbe")),
         **_ports(container.get("ports")),
         **_security(pod.get("securityContext"), container.get("securityContext")),
@@ -174,6 +176,15 @@ def _environment(env: object, mount_path: object) -> dict[str, Any]:
         elif not (index == 0 and key == "HOME" and plainly(value) == mount_path):
             plain[key] = plainly(value) if "value" in one else one
     return {"env": plain, "secretEnv": secret}
+
+
+def _inference_key(sources: object) -> dict[str, Any]:
+    """Return the Secret with key and base URLs of the inference proxy, which is all that we take variables from."""
+    if sources is None:
+        return {}
+    name = _dig(sources, 0, "secretRef", "name")
+    is_ours = name is not None and sources == [{"secretRef": {"name": name}}]
+    return {"inferenceKey": name} if is_ours else {"container.envFrom": sources}
 
 
 def _health_check(liveness: object, readiness: object) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def stateful_set(
     secret_env: Sequence[str] = (),
     secret_name: str = "",
     pull_secret: str = "",
+    inference_secret: str = "",
 ) -> Manifest:
     """Return the sandbox's StatefulSet.
 
@@ -41,8 +42,11 @@ def stateful_set(
         secret_env: names of the variables that stand in the Secret.
         secret_name: that Secret's generated name.
         pull_secret: generated name of the Secret with the registry's credential, used besides `imagePullSecrets`.
+        inference_secret: generated name of the Secret with key and base URLs of the inference proxy.
     """
     annotations = {naming.SPEC_ANNOTATION: revision, **DELETED_AT_ONCE}
+    if spec.inference is not None:
+        annotations[naming.INFERENCE_ANNOTATION] = f"{spec.inference.namespace}/{spec.inference.name}"
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -53,14 +57,19 @@ def stateful_set(
             "selector": {"matchLabels": placement.selector},
             "template": {
                 "metadata": {"labels": placement.selector},
-                "spec": pod(placement, spec, secret_env, secret_name, pull_secret),
+                "spec": pod(placement, spec, secret_env, secret_name, pull_secret, inference_secret),
             },
         },
     }
 
 
 def pod(
-    placement: Placement, spec: SandboxSpec, secret_env: Sequence[str], secret_name: str, pull_secret: str = ""
+    placement: Placement,
+    spec: SandboxSpec,
+    secret_env: Sequence[str],
+    secret_name: str,
+    pull_secret: str = "",
+    inference_secret: str = "",
 ) -> Manifest:
     """Return the pod's spec."""
     restricted = spec.security == "restricted"
@@ -79,7 +88,7 @@ def pod(
         "shareProcessNamespace": True,
         "terminationGracePeriodSeconds": spec.termination_grace_period_seconds,
         "securityContext": security,
-        "containers": [_container(spec, secret_env, secret_name)],
+        "containers": [_container(spec, secret_env, secret_name, inference_secret)],
         "volumes": [_volume(placement, spec)],
     }
     pull_secrets = [*spec.image_pull_secrets, *([pull_secret] if pull_secret != "" else [])]
@@ -111,7 +120,7 @@ def _volume(placement: Placement, spec: SandboxSpec) -> Manifest:
     return {"name": VOLUME, "persistentVolumeClaim": {"claimName": claim}}
 
 
-def _container(spec: SandboxSpec, secret_env: Sequence[str], secret_name: str) -> Manifest:
+def _container(spec: SandboxSpec, secret_env: Sequence[str], secret_name: str, inference_secret: str = "") -> Manifest:
     limits = spec.resource_limits
     requests = spec.resource_requests
     env: list[Manifest] = []
@@ -134,6 +143,8 @@ def _container(spec: SandboxSpec, secret_env: Sequence[str], secret_name: str) -
         "volumeMounts": [{"name": VOLUME, "mountPath": mount_path(spec)}],
         **probes(spec.health_check),
     }
+    if spec.inference is not None:  # not among `env`: a key that is rotated makes no revision
+        manifest["envFrom"] = [{"secretRef": {"name": inference_secret}}]
     if spec.ports:
         manifest["ports"] = [
             {"name": port.port_name, "containerPort": port.port, "protocol": port.protocol}

@@ -14,6 +14,7 @@ from sandbox_components.operations.config_text import Edit
 from sandbox_components.operations.pins import fold
 from sandbox_components.operations.project import CONFIG
 from sandbox_components.spec import naming, quantity, revision
+from sandbox_components.spec.inference import check_variables
 from sandbox_components.spec.sandbox import SandboxSpec, check_env_name, check_text, read_sandbox
 from sandbox_components.spec.workspace import DEFAULT_SIZE
 
@@ -140,6 +141,8 @@ def check(entry: Entry, secrets: Mapping[str, str], door: str) -> SandboxSpec:
     """
     spec = read_sandbox(entry, door)
     _check_first_breaks(entry, door)
+    if spec.inference is not None:
+        check_variables(secrets, "--secret-env")
     for key, value in secrets.items():
         check_env_name(key, f"--secret-env {key}")
         check_text(value, f"--secret-env {key}")

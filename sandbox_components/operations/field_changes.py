@@ -21,15 +21,15 @@ from sandbox_components.manifests.reading import (
     own_labels,
     read_workload,
 )
-from sandbox_components.operations.object_words import INGRESS, POLICY, SECRET, metadata_words, words_of
+from sandbox_components.operations.object_words import CONFIG_MAP, INGRESS, POLICY, SECRET, metadata_words, words_of
 from sandbox_components.operations.plan import CLAIM, PROTECT, STATEFUL_SET, UNPROTECT, Step
 
 SERVICE = "kubernetes:core/v1:Service"
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 _ORDER = {word: index for index, word in enumerate(GROUPS)}
 _DATA = re.compile(r'(?:data|stringData)(?:\.(?P<plain>[^.\["]+)|\["(?P<quoted>[^"]+)"\])$')
-_USUAL = {**DEFAULTS, "egress": "internet", "waitForReady": False}
-_NOT_SAID_OF_NEW = ("name", "namespace", "packageVersion", "annotations", "mountPath")
+_USUAL = {**DEFAULTS, "egress": "internet", "waitForReady": False, "keyGeneration": 1}
+_NOT_SAID_OF_NEW = ("name", "namespace", "packageVersion", "annotations", "mountPath", "inferenceKey")
 _RAW = ("pod.", "container.", "spec.")
 
 
@@ -146,7 +146,7 @@ def _rest(own: Sequence[Step], *, has_ports: bool) -> Iterator[FieldChange]:
     for step in own:
         if not step.changes or step.type == STATEFUL_SET or not step.type.startswith("kubernetes:"):
             continue
-        if step.operation in (PROTECT, UNPROTECT):
+        if step.operation in (PROTECT, UNPROTECT) or step.type == CONFIG_MAP:
             continue
         kind = step.type.rsplit(":", 1)[-1]
         if step.type == SECRET and step.name.endswith("-pull") and _touches_data(step):

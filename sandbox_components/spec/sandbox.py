@@ -9,15 +9,17 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sandbox_components.errors import InvalidInput
+from sandbox_components.spec import inference as spending
 from sandbox_components.spec import naming, network, quantity, scheduling
 from sandbox_components.spec.health import NO_HEALTH_CHECK, HealthCheck
 from sandbox_components.spec.image import Image
+from sandbox_components.spec.inference_key import MOST_GENERATIONS
 from sandbox_components.spec.network import EgressRule, Expose, Port
 from sandbox_components.spec.reading import Flag, Model, Text, Whole, read, unknown_key
 from sandbox_components.spec.shown import in_quotes, show
 from sandbox_components.spec.workspace import Deletion, Workspace, from_extensions
 
-NOT_YET = ("inference", "spendingLimits", "org", "user", "agent", "expiresAt")
+NOT_YET = ("expiresAt",)
 """Keys of the stack config's contract whose feature isn't built yet: one error, not an unknown key."""
 
 _ENV_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
@@ -136,6 +138,12 @@ class SandboxSpec(Model):
     deletion: Deletion = "protect"
     wait_for_ready: Flag = False
     expose: dict[int, Expose] = Field(default_factory=dict)
+    inference: spending.Inference | None = None
+    spending_limits: tuple[spending.OwnLimit, ...] = ()
+    org: Text | None = None
+    user: Text | None = None
+    agent: Text | None = None
+    key_generation: Whole = 1
 
     @field_validator("egress", mode="before")
     @classmethod
@@ -212,7 +220,19 @@ class SandboxSpec(Model):
             scheduling.check_node_selector(self.node_selector)
         except InvalidInput as error:
             raise error.within("nodeSelector") from None
+        self._check_spending()
         return self
+
+    def _check_spending(self) -> None:
+        payers = {"org": self.org, "user": self.user, "agent": self.agent}
+        spending.check_payers(payers)
+        if self.spending_limits and self.inference is None:
+            raise InvalidInput("spendingLimits", "is given without inference: there is no proxy that could keep to it")
+        spending.check_limits(self.spending_limits, payers, "spendingLimits")
+        if not 1 <= self.key_generation <= MOST_GENERATIONS:
+            raise InvalidInput("keyGeneration", f"{self.key_generation} is not a whole number from 1")
+        if self.inference is not None:
+            spending.check_variables(self.env, "env")
 
     def _check_command(self) -> None:
         if self.entrypoint is not None and self.command is not None:

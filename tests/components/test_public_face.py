@@ -13,16 +13,24 @@ from pulumi.provider.experimental.analyzer import Analyzer
 import sandbox_components
 from sandbox_components.components import args
 from sandbox_components.spec.health import HealthCheck, HttpGet
+from sandbox_components.spec.inference import Inference, OwnLimit, SpendingLimitSpec
 from sandbox_components.spec.network import EgressPort, EgressRule, Expose, Port
+from sandbox_components.spec.proxy import ProxySpec, ProxyUpstream, Storage
 from sandbox_components.spec.sandbox import ResourceRequests, SandboxSpec
 from sandbox_components.spec.scheduling import Toleration
 from sandbox_components.spec.workspace import Workspace
 
 OWN = {
+    args.UpstreamArgs: {"key"},
+    args.InferenceProxyArgs: {"namespace", "signing_key", "database_url"},
+    args.SpendingLimitArgs: {"namespace", "labels"},
     args.SandboxArgs: {"namespace", "egress_rules", "image_auth"},
     args.PersistentWorkspaceArgs: {"namespace", "deletion", "labels"},
 }
 """Fields that the component itself takes away before the rest is read."""
+
+MADE = {ProxySpec: {"is_postgres"}}
+"""Fields of the models that follow from others."""
 
 
 def test_importing_the_package_does_not_import_pulumi() -> None:
@@ -58,25 +66,33 @@ def test_the_package_is_typed() -> None:
         (args.EgressPortArgs, EgressPort),
         (args.ResourcesArgs, ResourceRequests),
         (args.TolerationArgs, Toleration),
+        (args.InferenceArgs, Inference),
+        (args.OwnLimitArgs, OwnLimit),
+        (args.PayerLimitArgs, SpendingLimitSpec),
+        (args.SpendingLimitArgs, SpendingLimitSpec),
+        (args.InferenceProxyArgs, ProxySpec),
+        (args.UpstreamArgs, ProxyUpstream),
+        (args.StorageArgs, Storage),
     ],
 )
 def test_argument_types_have_the_models_fields(written: Any, model: Any) -> None:
-    assert set(written.__annotations__) - OWN.get(written, set()) == set(model.model_fields)
+    assert set(written.__annotations__) - OWN.get(written, set()) == set(model.model_fields) - MADE.get(model, set())
 
 
 def test_every_argument_is_explained() -> None:
     source = Path(args.__file__).read_text()
     assert source.count('"""') // 2 > 60
-    for name in ("SandboxArgs", "WorkspaceArgs", "HealthProbeArgs"):
+    for name in ("SandboxArgs", "WorkspaceArgs", "HealthProbeArgs", "InferenceProxyArgs", "SpendingLimitArgs"):
         assert getattr(args, name).__doc__
 
 
 def test_pulumis_analyser_makes_a_schema() -> None:
     """Users of YAML and other languages get the components from it."""
-    components = [sandbox_components.Sandbox, sandbox_components.PersistentWorkspace, sandbox_components.HealthProbe]
+    names = ("Sandbox", "PersistentWorkspace", "HealthProbe", "SpendingLimit", "InferenceProxy")
+    components = [getattr(sandbox_components, name) for name in names]
     result = Analyzer("sandbox-components").analyze(components)  # type: ignore[arg-type]
     found = result["component_definitions"]
-    assert set(found) == {"Sandbox", "PersistentWorkspace", "HealthProbe"}
+    assert set(found) == set(names)
     assert len(found["Sandbox"].inputs) == len(args.SandboxArgs.__annotations__)
     assert {"image", "resourceLimits", "healthCheck", "workspace", "egressRules"} <= set(found["Sandbox"].inputs)
     assert not found["Sandbox"].inputs["image"].optional
@@ -84,4 +100,8 @@ def test_pulumis_analyser_makes_a_schema() -> None:
     assert {"name", "namespace", "sandboxId", "claimName", "endpoints"} == set(found["Sandbox"].outputs)
     assert {"claimName", "mountPath"} == set(found["PersistentWorkspace"].outputs)
     assert {"livenessProbe", "readinessProbe"} == set(found["HealthProbe"].outputs)
+    assert {"configMapName", "namespace"} == set(found["SpendingLimit"].outputs)
+    assert {"name", "namespace", "port", "claimName"} == set(found["InferenceProxy"].outputs)
+    assert {"upstreams", "databaseUrl", "spendingLimits"} <= set(found["InferenceProxy"].inputs)
+    assert {"inference", "spendingLimits", "org", "keyGeneration"} <= set(found["Sandbox"].inputs)
     assert found["Sandbox"].inputs["image"].description

@@ -10,7 +10,6 @@ from sandbox_components import InvalidInput, Sandbox, StackConfig
 from tests.components.recorder import Recording, Secret, record
 
 ENTRY: dict[str, Any] = {"image": {"uri": "a:1"}, "resourceLimits": {"cpu": "1", "memory": "1Gi"}}
-NOT_YET = ("inferenceSigningKey", "spendingLimits")
 
 
 def program() -> StackConfig:
@@ -74,13 +73,7 @@ def test_secret_env_goes_into_the_secret_alone() -> None:
     assert names == ["HOME", "A", "TOKEN"]
 
 
-@pytest.mark.parametrize("key", NOT_YET)
-def test_keys_of_features_that_are_not_built(key: str) -> None:
-    with pytest.raises(InvalidInput, match=f"sandbox-components:{key}: is not available yet"):
-        read(**{key: {}})
-
-
-@pytest.mark.parametrize("key", ["inference", "spendingLimits", "org", "user", "agent", "expiresAt"])
+@pytest.mark.parametrize("key", ["expiresAt"])
 def test_sandbox_keys_of_features_that_are_not_built(key: str) -> None:
     with pytest.raises(InvalidInput, match=f"sandbox-components:sandboxes.one.{key}: is not available yet"):
         read(sandboxes={"one": {**ENTRY, key: "x"}})
@@ -108,6 +101,27 @@ def test_sandbox_keys_of_features_that_are_not_built(key: str) -> None:
             {"sandboxes": {"one": {**ENTRY, "env": {"A": "1"}}}, "secretEnv": {"one": {"A": "canary"}}},
             "secretEnv.one.A",
             "stands in env of the sandbox too",
+        ),
+        ({"inferenceSigningKey": "canary"}, "inferenceSigningKey", "is not a secret"),
+        ({"spendingLimits": []}, "spendingLimits", "is not a mapping of sandbox names"),
+        ({"spendingLimits": {"One": {}}}, "spendingLimits", "is not a sandbox name"),
+        ({"spendingLimits": {"team/a": {}}}, "spendingLimits", "neither a sandbox's name nor one of agent/NAME"),
+        ({"spendingLimits": {"sandbox/a": {}}}, "spendingLimits", "neither a sandbox's name nor one of agent/NAME"),
+        ({"spendingLimits": {"org/": {}}}, "spendingLimits", "is not a name"),
+        ({"spendingLimits": {"one": []}}, "spendingLimits.one", "is not a mapping of day, week or month"),
+        ({"spendingLimits": {"one": {"year": {}}}}, "spendingLimits.one", "is not a period"),
+        ({"spendingLimits": {"one": {"day": 5}}}, "spendingLimits.one.day", "is not a mapping of limitCents"),
+        ({"spendingLimits": {"one": {"day": {}}}}, "spendingLimits.one.day.limitCents", "is missing: for example"),
+        ({"spendingLimits": {"one": {"day": {"limit": 5}}}}, "spendingLimits.one.day.limit", "is not a known key"),
+        (
+            {"spendingLimits": {"one": {"day": {"limitCents": 0.5}}}},
+            "spendingLimits.one.day.limitCents",
+            "is not a whole number of cents",
+        ),
+        (
+            {"spendingLimits": {"org/acme": {"day": {"limitCents": 5, "timeZone": "Tokyo"}}}},
+            "spendingLimits.org/acme.day.timeZone",
+            "is not a time zone",
         ),
         ({"namespace": "Not_One"}, "namespace", "is not a namespace"),
     ],

@@ -6,14 +6,18 @@ ones; `MALFORMED_KEYS` needs YAML or Python, for JSON has no keys but strings.
 
 from __future__ import annotations
 
-from tests.spec import malformed_contents, malformed_surroundings
+from tests.spec import malformed_contents, malformed_spending, malformed_surroundings
 from tests.spec.malformed_request import BASE, REMOVED, SECRET, Malformed, changed, extensions
 
 __all__ = ["BASE", "MALFORMED", "MALFORMED_KEYS", "REMOVED", "SECRET", "Malformed", "changed"]
 
 MALFORMED: list[Malformed] = [
     Malformed(name, changed(path, value), field, says)
-    for name, path, value, field, says in (*malformed_contents.ROWS, *malformed_surroundings.ROWS)
+    for name, path, value, field, says in (
+        *malformed_contents.ROWS,
+        *malformed_surroundings.ROWS,
+        *malformed_spending.ROWS,
+    )
 ]
 MALFORMED += [
     Malformed("nothing in it", {}, "image", "is missing"),
@@ -64,6 +68,8 @@ MALFORMED += [
         "is not among the TCP ports",
     ),
 ]
+
+MALFORMED += [Malformed(name, {**BASE, **data}, field, says) for name, data, field, says in malformed_spending.WHOLE]
 
 MALFORMED_KEYS: list[Malformed] = [
     Malformed("number as key", {**BASE, 5: "x"}, "", "the key 5 is not a string"),

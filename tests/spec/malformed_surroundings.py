@@ -207,7 +207,6 @@ ROWS: list[Row] = [
     ("replicas", "replicas", 2, "replicas", "is not a known key"),
     ("name inside", "name", "x", "name", "is not a known key"),
     ("key huge", LONG, 1, "xxx", "is not a known key"),
-    ("spending limits", "spendingLimits", [], "spendingLimits", "is not available yet"),
-    ("spending_limits", "spending_limits", [], "spendingLimits", "is not available yet"),
-    ("inference", "inference", {}, "inference", "is not available yet"),
+    ("expires at", "expiresAt", "tomorrow", "expiresAt", "is not available yet"),
+    ("expires_at", "expires_at", "tomorrow", "expiresAt", "is not available yet"),
 ]

@@ -85,6 +85,15 @@ FULL: dict[str, Any] = {
     "deletion": "delete",
     "waitForReady": True,
     "expose": {"8080": {"visibility": "public", "host": "a.example", "tlsSecret": "tls"}},
+    "inference": {"namespace": "inference", "name": "proxy", "port": 8000},
+    "spendingLimits": [
+        {"period": "month", "limitCents": 5000},
+        {"actorType": "org", "actorId": "acme", "period": "day", "timeZone": "Asia/Tokyo", "limitCents": 100},
+    ],
+    "org": "acme",
+    "user": "ann@acme.example",
+    "agent": "researcher",
+    "keyGeneration": 2,
 }
 UNREADABLE = set(map(chr, [0, *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFFFE, 0xFFFF]))
 """What no process can be given through the API server."""
