@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("Look", "Show what differs between two revisions, or from the cluster."),
     "plan": ("Look", "Show what `pulumi up` would do to sandboxes and disks."),
     "pins": ("Look", "List the sandboxes that a rollback has pinned."),
+    "spend": ("Look", "Show what was spent on models, and how far limits are used."),
     "doctor": ("Look", "Check cluster, rights, storage classes, network policy and versions."),
     # Change
     "create": ("Change", "Create a sandbox declared in the stack's config."),
@@ -39,6 +40,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("Change", "Start paused sandboxes on their disks."),
     "rollback": ("Change", "Go back to an earlier revision; the disk stays as it is."),
     "unpin": ("Change", "End a rollback: take again what is declared, or declare what is pinned."),
+    "set-limit": ("Change", "Set what may be spent in a day, week or month."),
+    "rotate-key": ("Change", "Give a sandbox a new key for the inference proxy."),
     # Run
     "exec": ("Run", "Run a command in a sandbox."),
     "serve": ("Run", "Run a server until it is told to end."),
@@ -47,7 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Verb -> section of the help and summary; its module is `commands.VERB`, holding `command`."""
 
 SECTIONS = ("Look", "Change", "Run")
-_MODULES = {"list": "listing", "exec": "execute"}
+_MODULES = {"list": "listing", "exec": "execute", "rotate-key": "rotate_key", "set-limit": "set_limit"}
 """Verbs whose module can't have their name."""
 
 INTERRUPTED = 130

@@ -190,6 +190,14 @@ class Cluster:
         finally:
             response.close()
 
+    def answer(
+        self, path: str, *, params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """Return status and body as they came, for what isn't the API server's own to answer."""
+        built = self._http.build_request("GET", path, params=dict(params or {}), headers=dict(headers or {}))
+        response = self._sent(built)
+        return response.status_code, response.content
+
     def _decoded(
         self,
         method: str,

@@ -168,6 +168,8 @@ class Observation:
     ports: tuple[Port, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    proxy: str | None = None
+    """The inference proxy that it talks to, as NAMESPACE/NAME."""
     grace_seconds: int = 30
     """Time that the agent gets to stop."""
 

@@ -50,6 +50,11 @@ def services(namespace: str, name: str = "") -> str:
     return _core(namespace, "services", name)
 
 
+def service_proxy(namespace: str, name: str, port: str) -> str:
+    """The proxy subresource of a Service: what stands behind a port of it, by the port's name."""
+    return _core(namespace, "services", f"{name}:{port}") + "/proxy"
+
+
 def secrets(namespace: str, name: str) -> str:
     """One Secret of a namespace."""
     return _core(namespace, "secrets", name)

@@ -19,7 +19,12 @@ from sandbox_components.kube.observation import (
 )
 from sandbox_components.kube.record import Record
 from sandbox_components.kube.snapshot import WORKSPACE_VOLUME, SandboxSnapshot, agent_container, claim_of
-from sandbox_components.spec.naming import OWN_LABELS, PROJECT_ANNOTATION, STACK_ANNOTATION
+from sandbox_components.spec.naming import (
+    INFERENCE_ANNOTATION,
+    OWN_LABELS,
+    PROJECT_ANNOTATION,
+    STACK_ANNOTATION,
+)
 
 
 def portray(
@@ -72,6 +77,7 @@ def portray(
         ports=_ports(snapshot, container),
         labels={k: str(v) for k, v in (meta.get("labels") or {}).items() if not k.startswith(OWN_LABELS)},
         events=tuple(_event(event) for event in snapshot.events),
+        proxy=text(meta, "annotations", INFERENCE_ANNOTATION) or None,
         grace_seconds=_grace(snapshot.pod_template),
     )
 

@@ -32,6 +32,7 @@ from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Plan, Step
 Ask = Callable[["Change"], bool | None]
 """Shows a plan and returns the user's yes or no; None where nobody can be asked."""
 
+Own = Callable[[Plan], tuple[Step, ...]]
 Check = Callable[[Plan, tuple[Step, ...], tuple[Step, ...]], None]
 
 
@@ -71,6 +72,7 @@ class Request:
         edited: what to call it where the engine had nothing to do.
         check: refuses plans, instead of the check that the program makes the sandbox out of the config; gets the whole
             plan, the sandbox's own operations and all that would be carried out.
+        own: which operations belong to the edit, where that isn't all that the plan has of the sandbox.
         again: the command that goes on after a failure, where it isn't the same one.
         back: the command that takes the edit back after a failure, if there is one.
     """
@@ -85,6 +87,7 @@ class Request:
     message: str = ""
     edited: str = "edited"
     check: Check | None = None
+    own: Own | None = None
     again: str = "the same command"
     back: str = ""
 
@@ -160,7 +163,7 @@ def _sealed(engine: Engine, request: Request, file: ConfigFile) -> tuple[Edit, d
 def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: Ask, report: Report) -> Change:
     report("planning")
     plan = engine.preview(draft.path, ignore_protect=request.deletes)
-    own = plan.of_sandbox(request.name)
+    own = plan.of_sandbox(request.name) if request.own is None else request.own(plan)
     needed = plan.needed_for(own)
     if request.deletes:
         _check_deletion(request, own, plan.knows(request.name), engine)

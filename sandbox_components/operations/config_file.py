@@ -26,7 +26,8 @@ from sandbox_components.operations.project import CONFIG
 SANDBOXES = f"{CONFIG}:sandboxes"
 SECRET_ENV = f"{CONFIG}:secretEnv"
 PINS, PIN_SECRETS = f"{CONFIG}:pins", f"{CONFIG}:pinSecrets"
-OF_ONE_SANDBOX = (SECRET_ENV, PINS, PIN_SECRETS, f"{CONFIG}:spendingLimits")
+SPENDING_LIMITS = f"{CONFIG}:spendingLimits"
+OF_ONE_SANDBOX = (SECRET_ENV, PINS, PIN_SECRETS, SPENDING_LIMITS)
 """Config keys that map sandbox names to more of what belongs to each."""
 
 _NEW = ".sandbox-new"

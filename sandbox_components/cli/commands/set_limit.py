@@ -1,0 +1,77 @@
+"""`sandbox set-limit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sandbox_components.cli.changing import Run, Telling, carry_out, engine_of, tell_to_commit
+from sandbox_components.cli.completion import complete_sandbox
+from sandbox_components.cli.options import Target, output_option, target_options
+from sandbox_components.cli.scoping import check_whose, scope_options
+from sandbox_components.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sandbox_components.operations.change import Change
+
+
+@click.command("set-limit")
+@click.argument("name", required=False, shell_complete=complete_sandbox)
+@scope_options
+@click.option("--period", type=click.Choice(["day", "week", "month"]), required=True, help="Weeks begin on Monday.")
+@click.option("--limit-cents", metavar="CENTS", help="US cents, such as 5000 for $50; 0 blocks all calls.")
+@click.option("--clear", is_flag=True, help="Take away what was set: what the program declares counts again.")
+@click.option("--time-zone", help="In whose midnight the period ends (IANA name; default: as declared, else UTC).")
+@click.option("--no-up", is_flag=True, help="Only edit the config; `pulumi up` later.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+@output_option("text", "json", "yaml")
+@target_options
+def command(
+    target: Target,
+    name: str | None,
+    scope: str | None,
+    subject: str | None,
+    period: str,
+    limit_cents: str | None,
+    clear: bool,
+    time_zone: str | None,
+    no_up: bool,
+    dry_run: bool,
+    yes: bool,
+    output: str,
+) -> None:
+    """Set what a sandbox, or an org, user or agent, may spend in a period; in force within seconds, restarts nothing.
+
+    \b
+    sandbox set-limit nightly --period month --limit-cents 5000
+    sandbox set-limit nightly --period month --clear
+    sandbox set-limit --scope org --subject acme --period day --limit-cents 100000
+    """  # noqa: D301
+    from sandbox_components.operations.limits import Wanted, limits_before_and_after, request_to_limit
+    from sandbox_components.spec.money import cents
+    from sandbox_components.spec.naming import check_name
+    from sandbox_components.spec.period import check_zone
+
+    whose = check_whose(name, scope, subject) or ("sandbox", check_name(name, "NAME"))
+    if (limit_cents is None) is not clear:
+        raise InvalidInput("--limit-cents", "or --clear is needed, one of the two")
+    amount = None if limit_cents is None else cents(limit_cents, "--limit-cents")
+    zone = None if time_zone is None else check_zone(time_zone, "--time-zone")
+    wanted = Wanted(*whose, period, amount, zone)
+    engine = engine_of(target)
+    told: list[tuple[str, str]] = []
+
+    def after(done: Change) -> tuple[str, dict[str, Any]]:
+        told.extend(limits_before_and_after(done.steps, period))
+        if done.outcome not in ("planned", "unchanged"):
+            tell_to_commit(engine, f"limit of {wanted.shown}")
+        words = (
+            f" by the {period}: {told[0][0]} → {told[0][1]}" if told and done.outcome in ("limited", "cleared") else ""
+        )
+        more = {"actorType": wanted.actor_type, "actorName": wanted.name, "period": period, "limitCents": amount}
+        return words, more
+
+    run = Run(no_up=no_up, dry_run=dry_run, yes=yes, wait=False, timeout=None, output=output)
+    carry_out(target, request_to_limit(engine, wanted), run, engine=engine, telling=Telling(after=after))
