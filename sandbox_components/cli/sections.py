@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from sandbox_components.cli.output import NONE, UNKNOWN, age, harmless, print_table, shown
+from sandbox_components.errors import SandboxError
 from sandbox_components.kube.observation import Event, Observation, State
 from sandbox_components.spec.naming import CONTAINER, pod_name
+
+if TYPE_CHECKING:
+    from sandbox_components.operations.spend import Standing
 
 _LABEL_WIDTH = 15
 _COMMAND_LENGTH = 160
 Lines = list[tuple[str, str]]
 
 
-def print_sections(seen: Observation, now: datetime, *, with_events: bool = True) -> None:
-    """Print one sandbox for reading."""
+def print_sections(
+    seen: Observation,
+    now: datetime,
+    *,
+    with_events: bool = True,
+    limits: Sequence[Standing] | SandboxError | None = None,
+) -> None:
+    """Print one sandbox for reading.
+
+    Args:
+        seen: the sandbox.
+        now: the cluster's time.
+        with_events: show them.
+        limits: of spending, or why they aren't known; None for a sandbox without inference.
+    """
     _print_section("Sandbox", _sandbox(seen, now))
     _print_section("Container", _container(seen))
     _print_section("Health", _health(seen, now))
     _print_section("Workspace", _workspace(seen))
     _print_section("Ports", _ports(seen))
+    if seen.proxy is not None:
+        _print_section("Spending", _spending(seen.proxy, limits))
     if with_events:
         _print_events(seen.events, now)
     for label, step in next_steps(seen):
@@ -138,6 +158,15 @@ def _ports(seen: Observation) -> Lines:
         (port.name or "port", f"{port.port}/{port.protocol} at {seen.name}.{seen.namespace}.svc:{port.port}")
         for port in seen.ports
     ]
+
+
+def _spending(proxy: str, limits: Sequence[Standing] | SandboxError | None) -> Lines:
+    lines = [("Proxy", proxy)]
+    if isinstance(limits, SandboxError):
+        return [*lines, ("Limits", f"{UNKNOWN} ({limits.message})")]
+    from sandbox_components.cli.spend_text import limit_lines
+
+    return [*lines, *(limit_lines(limits or ()) or [("Limits", NONE)])]
 
 
 def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:

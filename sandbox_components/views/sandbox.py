@@ -62,6 +62,7 @@ def _body(seen: Observation) -> dict[str, Any]:
         "node": seen.node,
         "podIP": seen.pod_ip,
         "labels": dict(seen.labels),
+        "inference": seen.proxy,
     }
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from sandbox_components.errors import SandboxError
 from sandbox_components.operations.spend import TOKENS, Amounts, Spend, Standing
 from sandbox_components.spec.money import NANOS_PER_DOLLAR
 from sandbox_components.views.wire import envelope, stamp
@@ -54,6 +56,13 @@ def limit_document(one: Standing) -> dict[str, Any]:
         "usedDollars": dollars(one.used_nanos),
         "endsAt": stamp(one.ends_at),
     }
+
+
+def spending_part(limits: Sequence[Standing] | SandboxError) -> dict[str, Any]:
+    """Return what a sandbox's document has of its limits; where they aren't known, why."""
+    if isinstance(limits, SandboxError):
+        return {"spendingLimits": None, "spendingProblem": limits.message}
+    return {"spendingLimits": [limit_document(one) for one in limits], "spendingProblem": None}
 
 
 def spend_rows(found: Spend) -> str:

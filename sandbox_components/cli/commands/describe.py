@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
+from sandbox_components.cli.changing import engine_of
 from sandbox_components.cli.options import Target, name_argument, output_option, target_options
 from sandbox_components.cli.output import print_document
+from sandbox_components.errors import SandboxError
+
+if TYPE_CHECKING:
+    from sandbox_components.kube.client import Cluster
+    from sandbox_components.kube.observation import Observation
+    from sandbox_components.operations.spend import Standing
 
 
 @click.command("describe")
@@ -25,11 +35,27 @@ def command(target: Target, name: str, output: str, no_events: bool) -> None:
     with target.connect() as cluster:
         seen = describe(cluster, target.namespace_in(cluster), name)
         now = cluster.now()
+        limits = _limits(cluster, target, name, seen) if seen.proxy is not None else None
     if output == "text":
         from sandbox_components.cli.sections import print_sections
 
-        print_sections(seen, now, with_events=not no_events)
+        print_sections(seen, now, with_events=not no_events, limits=limits)
     else:
         from sandbox_components.views.sandbox import sandbox_view
+        from sandbox_components.views.spend import spending_part
 
-        print_document(sandbox_view(seen, with_events=not no_events), output)
+        document = sandbox_view(seen, with_events=not no_events)
+        print_document({**document, **spending_part(limits)} if limits is not None else document, output)
+
+
+def _limits(cluster: Cluster, target: Target, name: str, seen: Observation) -> tuple[Standing, ...] | SandboxError:
+    """Return how far the sandbox's limits are used, or why that can't be known: the rest is shown in any case."""
+    from sandbox_components.operations.inference import actor_and_proxy, read_key_of
+    from sandbox_components.operations.spend import spend
+
+    try:
+        actor, proxy = actor_and_proxy(cluster, seen.namespace, name)
+        of_stack = target if target.stack else replace(target, stack=seen.stack)
+        return spend(cluster, proxy, read_key_of(engine_of(of_stack)), actor, period="month").limits
+    except SandboxError as error:
+        return error
