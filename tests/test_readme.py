@@ -34,7 +34,7 @@ BEGIN, END = "<!-- commands: begin", "<!-- commands: end -->"
 WIDTH = 110
 PREFIX = "sandbox-components:"
 OWN_PROGRAMS = {"sandbox", "pulumi", "make", "kubectl"}
-OTHER_PROGRAMS = {"eval", "export", "pip"}
+OTHER_PROGRAMS = {"eval", "export", "openssl", "pip"}
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,15 @@ def test_every_block_is_of_a_kind_that_is_checked() -> None:
 @pytest.mark.parametrize("block", of("python"), ids=str)
 def test_programs_run(block: Block) -> None:
     config = next(yaml.safe_load(one.text)["config"] for one in of("yaml") if "config:" in one.text)
-    made = record(lambda: exec(compile(block.text, str(README), "exec"), {}), config=config)
-    assert made.one("StatefulSet").inputs["metadata"]["name"] in ("nightly-refactor", "web")
-    assert made.one("PersistentVolumeClaim")
+    made = record(
+        lambda: exec(compile(block.text, str(README), "exec"), {}),
+        config=config,
+        secret_config={"inferenceSigningKey": "an example of thirty-two or more characters"},
+    )
+    [sandbox] = made.of("Sandbox")
+    assert sandbox.name in ("nightly-refactor", "web")
+    assert made.one("StatefulSet", sandbox.name)
+    assert made.one("PersistentVolumeClaim", f"{sandbox.name}-workspace")
 
 
 @pytest.mark.parametrize("block", of("yaml"), ids=str)
