@@ -76,7 +76,7 @@ def portray(
         service_type=text(snapshot.service, "spec", "type") or None,
         ports=_ports(snapshot, container),
         labels={k: str(v) for k, v in (meta.get("labels") or {}).items() if not k.startswith(OWN_LABELS)},
-        events=tuple(_event(event) for event in snapshot.events),
+        events=tuple(event_of(event) for event in snapshot.events),
         proxy=text(meta, "annotations", INFERENCE_ANNOTATION) or None,
         grace_seconds=_grace(snapshot.pod_template),
     )
@@ -117,7 +117,8 @@ def _ports(snapshot: SandboxSnapshot, container: Json) -> tuple[Port, ...]:
     return tuple(ports)
 
 
-def _event(event: Json) -> Event:
+def event_of(event: Json) -> Event:
+    """Return an event in the words of an observation."""
     count = dig(event, "series", "count") or event.get("count") or 1
     return Event(
         at=probes.event_time(event),

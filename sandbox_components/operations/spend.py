@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sandbox_components.errors import SandboxError
+from sandbox_components.kube import paths
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.objects import Json, items, moment, text
+from sandbox_components.kube.observation import Event
+from sandbox_components.kube.portrait import event_of
 from sandbox_components.operations.inference import Actor, Proxy, ask_proxy
+from sandbox_components.spec.spending import ALERT_REASONS
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,32 @@ def spend(
         tuple(Row(text(one, "key"), _amounts(one)) for one in items(found, "rows")),
         standings_in(found),
     )
+
+
+def alerts(cluster: Cluster, proxy: Proxy, limits: Sequence[Standing]) -> tuple[Event, ...]:
+    """Return the events that the proxy has made of limits, oldest first; none where they may not be read."""
+    ids = {one.id for one in limits}
+    try:
+        found = cluster.list_all(paths.events(proxy.namespace), {"fieldSelector": "involvedObject.kind=ConfigMap"})
+    except SandboxError:
+        return ()
+    ours = [
+        event_of(one)
+        for one in found
+        if text(one, "involvedObject", "name") in ids and text(one, "reason") in ALERT_REASONS.values()
+    ]
+    return tuple(sorted(ours, key=lambda one: (one.at is not None, one.at)))
+
+
+def lower(limits: Sequence[Standing], source: str, actor_type: str, period: str, amount_nanos: int) -> list[Standing]:
+    """Return limits of the same actor and period that other stacks set, and that bind before the given amount."""
+    return [
+        one
+        for one in limits
+        if (one.actor_type, one.period) == (actor_type, period)
+        and one.source != source
+        and one.limit_nanos < amount_nanos
+    ]
 
 
 def standings_in(found: Json) -> tuple[Standing, ...]:

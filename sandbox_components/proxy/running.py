@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sandbox_components.ledger.ledger import Ledger
 from sandbox_components.proxy import own_prices
@@ -24,6 +25,9 @@ from sandbox_components.proxy.settings import Bounds, Settings, SourceSettings, 
 from sandbox_components.proxy.source import LIST_SECONDS, FileSource, Source
 from sandbox_components.proxy.upstream import Upstream
 from sandbox_components.spec.inference_key import signing_key
+
+if TYPE_CHECKING:
+    from sandbox_components.proxy.alerts import Alerts
 
 _AGAIN_SECONDS = 1.0
 _AUDIT_SECONDS = 600.0
@@ -57,6 +61,7 @@ async def run(settings: Settings) -> None:
     sockets = listen(settings.listen, "listen"), listen(settings.admin, "admin")
     ledger = await Ledger.open(settings.database.read("database"))
     directory = Directory(source_of(settings.source), ledger, complain)
+    alerts = alerts_of(settings.source, complain)
     leases = Leases(ledger, complain, metrics.expired)
     desk = Desk(settings.limits, settings.timeouts.request)
     proxy = Proxy(key, directory, leases, desk, upstreams, prices, settings.limits, settings.timeouts, metrics, log)
@@ -68,7 +73,10 @@ async def run(settings: Settings) -> None:
 
     async def tell_limits() -> None:
         while True:
-            metrics.limits(await ledger.standings(datetime.now(UTC)))
+            standings = await ledger.standings(datetime.now(UTC))
+            metrics.limits(standings)
+            if alerts is not None:
+                await alerts.tell(standings)
             await asyncio.sleep(LIST_SECONDS)
 
     async def audit() -> None:
@@ -113,6 +121,16 @@ def source_of(settings: SourceSettings) -> Source:
     from sandbox_components.proxy.cluster_source import ClusterSource
 
     return ClusterSource(Cluster.connect, str(settings.namespace))
+
+
+def alerts_of(settings: SourceSettings, complain: Callable[[Exception], None]) -> Alerts | None:
+    """Return what makes Events of limits; None for a proxy without a cluster."""
+    if settings.namespace is None:
+        return None
+    from sandbox_components.kube.client import Cluster
+    from sandbox_components.proxy.alerts import Alerts
+
+    return Alerts(Cluster.connect, settings.namespace, complain)
 
 
 async def _supervised(work: Callable[[], Awaitable[None]], complain: Callable[[Exception], None]) -> None:

@@ -27,6 +27,9 @@ IDENTITY = "identity"
 LIMIT = "limit"
 LIMIT_ANNOTATION = PREFIX + "spending-limit"
 
+ALERT_REASONS = {80: "SpendingLimitNear", 100: "SpendingLimitReached"}
+"""Percent spent of a limit → reason of the Event that the proxy makes on the limit's ConfigMap."""
+
 ACTOR_TYPES = ("sandbox", "agent", "user", "org")
 _VERSION = 1
 _FIELDS = {"v", "actorType", "actorId", "period", "timeZone", "limitCents", "source"}

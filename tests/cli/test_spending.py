@@ -16,6 +16,7 @@ from sandbox_components.cli.options import Target
 from sandbox_components.errors import SandboxError
 from sandbox_components.kube import paths
 from sandbox_components.operations.engine import Engine
+from sandbox_components.operations.project import Project as Project_
 from sandbox_components.spec.inference_key import make_read_key
 from tests.cli.in_process import ORDINARY, Command, Project
 from tests.kube.api import FakeApi
@@ -274,6 +275,22 @@ def test_describe_tells_used_limit_and_reset(cluster: Cluster, command: Command)
     assert [one["usedDollars"] for one in found["spendingLimits"]] == ["1.2", "1.2"]
 
 
+def test_describe_tells_what_the_proxy_told_of_limits(cluster: Cluster, command: Command) -> None:
+    for name, reason in (("nightly-month-1a", "SpendingLimitNear"), ("others-1a", "SpendingLimitNear"), ("o", "Else")):
+        event = {
+            "metadata": {"name": f"{name}.{reason}", "namespace": "inference", "uid": name},
+            "involvedObject": {"kind": "ConfigMap", "name": name},
+            "type": "Warning",
+            "reason": reason,
+            "message": f"{name} has spent $0.04 of $0.05",
+            "lastTimestamp": "2026-11-29T11:00:00Z",
+        }
+        cluster.put(event, paths.events("inference"))
+    found = json.loads(command("describe", "nightly", "-o", "json").out)
+    told = [one["message"] for one in found["events"] if one["kind"] == "ConfigMap"]
+    assert told == ["nightly-month-1a has spent $0.04 of $0.05"]
+
+
 def test_describe_asks_nobody_where_there_is_no_inference(cluster: Cluster, command: Command) -> None:
     cluster.mark({})
     said = command("describe", "nightly", "--no-events")
@@ -364,3 +381,24 @@ def test_the_chart_library_loads_for_charts_alone(cluster: Cluster, command: Com
         "sys.exit('plotext' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_lower_limit_of_another_stack_is_told(
+    cluster: Cluster, command: Command, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sandbox_components.operations import change
+    from sandbox_components.operations.change import Change
+
+    monkeypatch.setattr(change, "change", lambda *_, **__: Change("nightly", "limited"))
+    monkeypatch.setattr(Project_, "default_namespace", lambda self, stack: NAMESPACE)
+    other = {**LIMIT, "source": "other/prod", "limitNanos": 20_000_000}
+    cluster.limits = [LIMIT, other, {**other, "actorType": "org"}, {**other, "period": "day"}]
+    words = ["set-limit", "nightly", "--period", "month", "-y"]
+    assert "lower limit" not in command(*words, "--limit-cents", "2").err
+    said = command(*words, "--limit-cents", "3")
+    assert said.out == "nightly limited\n"
+    assert said.err.count("stack other/prod has a lower limit, $0.02 a month: that one binds") == 1
+    cluster.answer = 503, {"kind": "Status", "message": "no endpoints"}
+    said = command(*words, "--limit-cents", "3")
+    assert said.code == 0
+    assert "whether another stack's limit binds isn't known" in said.err

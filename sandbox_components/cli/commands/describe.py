@@ -14,7 +14,7 @@ from sandbox_components.errors import SandboxError
 
 if TYPE_CHECKING:
     from sandbox_components.kube.client import Cluster
-    from sandbox_components.kube.observation import Observation
+    from sandbox_components.kube.observation import Event, Observation
     from sandbox_components.operations.spend import Standing
 
 
@@ -35,7 +35,10 @@ def command(target: Target, name: str, output: str, no_events: bool) -> None:
     with target.connect() as cluster:
         seen = describe(cluster, target.namespace_in(cluster), name)
         now = cluster.now()
-        limits = _limits(cluster, target, name, seen) if seen.proxy is not None else None
+        limits: tuple[Standing, ...] | SandboxError | None = None
+        if seen.proxy is not None:
+            limits, told = _limits(cluster, target, name, seen)
+            seen = replace(seen, events=(*seen.events, *told))
     if output == "text":
         from sandbox_components.cli.sections import print_sections
 
@@ -48,14 +51,20 @@ def command(target: Target, name: str, output: str, no_events: bool) -> None:
         print_document({**document, **spending_part(limits)} if limits is not None else document, output)
 
 
-def _limits(cluster: Cluster, target: Target, name: str, seen: Observation) -> tuple[Standing, ...] | SandboxError:
-    """Return how far the sandbox's limits are used, or why that can't be known: the rest is shown in any case."""
+def _limits(
+    cluster: Cluster, target: Target, name: str, seen: Observation
+) -> tuple[tuple[Standing, ...] | SandboxError, tuple[Event, ...]]:
+    """Return how far the sandbox's limits are used, or why that can't be known, and what the proxy told of them.
+
+    The rest is shown in any case.
+    """
     from sandbox_components.operations.inference import actor_and_proxy, read_key_of
-    from sandbox_components.operations.spend import spend
+    from sandbox_components.operations.spend import alerts, spend
 
     try:
         actor, proxy = actor_and_proxy(cluster, seen.namespace, name)
         of_stack = target if target.stack else replace(target, stack=seen.stack)
-        return spend(cluster, proxy, read_key_of(engine_of(of_stack)), actor, period="month").limits
+        limits = spend(cluster, proxy, read_key_of(engine_of(of_stack)), actor, period="month").limits
     except SandboxError as error:
-        return error
+        return error, ()
+    return limits, alerts(cluster, proxy, limits)
