@@ -9,11 +9,14 @@ import click
 from sandbox_components.cli.changing import Run, Telling, carry_out, engine_of, tell_to_commit
 from sandbox_components.cli.completion import complete_sandbox
 from sandbox_components.cli.options import Target, output_option, target_options
+from sandbox_components.cli.output import harmless
 from sandbox_components.cli.scoping import check_whose, scope_options
-from sandbox_components.errors import InvalidInput
+from sandbox_components.errors import InvalidInput, SandboxError
 
 if TYPE_CHECKING:
     from sandbox_components.operations.change import Change
+    from sandbox_components.operations.engine import Engine
+    from sandbox_components.operations.limits import Wanted
 
 
 @click.command("set-limit")
@@ -67,6 +70,8 @@ def command(
         told.extend(limits_before_and_after(done.steps, period))
         if done.outcome not in ("planned", "unchanged"):
             tell_to_commit(engine, f"limit of {wanted.shown}")
+        if done.outcome == "limited":
+            _tell_of_lower(target.on(engine.stack), engine, wanted)
         words = (
             f" by the {period}: {told[0][0]} → {told[0][1]}" if told and done.outcome in ("limited", "cleared") else ""
         )
@@ -75,3 +80,27 @@ def command(
 
     run = Run(no_up=no_up, dry_run=dry_run, yes=yes, wait=False, timeout=None, output=output)
     carry_out(target, request_to_limit(engine, wanted), run, engine=engine, telling=Telling(after=after))
+
+
+def _tell_of_lower(target: Target, engine: Engine, wanted: Wanted) -> None:
+    """Say when a limit of another stack binds before the one that was set: between stacks the lowest wins."""
+    from sandbox_components.operations.inference import Actor, actor_and_proxy, only_proxy, read_key_of
+    from sandbox_components.operations.spend import lower, spend
+    from sandbox_components.spec.money import from_cents, print_dollars
+
+    try:
+        with target.connect() as cluster:
+            place = engine.project.default_namespace(engine.stack)
+            if wanted.actor_type == "sandbox":
+                actor, proxy = actor_and_proxy(cluster, place, wanted.name)
+            else:
+                actor, proxy = Actor(wanted.actor_type, wanted.name), only_proxy(cluster, place)
+            limits = spend(cluster, proxy, read_key_of(engine), actor, period=wanted.period).limits
+    except SandboxError as error:
+        click.echo(f"whether another stack's limit binds isn't known: {harmless(error.message)}", err=True)
+        return
+    source = f"{engine.project.name}/{engine.stack.rsplit('/', 1)[-1]}"
+    amount = from_cents(wanted.limit_cents or 0)
+    for one in lower(limits, source, wanted.actor_type, wanted.period, amount):
+        told = f"stack {one.source} has a lower limit, {print_dollars(one.limit_nanos)} a {one.period}: that one binds"
+        click.echo(harmless(told), err=True)
