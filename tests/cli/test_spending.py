@@ -335,7 +335,7 @@ def test_a_limit_goes_with_its_sandbox(project: Project, command: Command) -> No
     [
         (["nightly", "--period", "month"], "--limit-cents: or --clear is needed"),
         (["nightly", "--period", "month", "--limit-cents", "1", "--clear"], "--limit-cents: or --clear is needed"),
-        (["nightly", "--limit-cents", "1"], "missing option '--period'"),
+        (["nightly", "--limit-cents", "1"], "--period: is missing"),
         (["nightly", "--period", "month", "--limit-cents", "$5"], "--limit-cents: "),
         (["nightly", "--period", "month", "--limit-cents", "-1"], "--limit-cents: "),
         (["Nightly", "--period", "month", "--limit-cents", "1"], 'NAME: "Nightly" is not a sandbox name'),

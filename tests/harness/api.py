@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 _PATHS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Endpoints": "/api/v1/namespaces/{}/endpoints",
     "Event": "/api/v1/namespaces/{}/events",
     "Ingress": "/apis/networking.k8s.io/v1/namespaces/{}/ingresses",
     "Namespace": "/api/v1/namespaces",

@@ -79,6 +79,7 @@ SANDBOX = {
     "node": "str",
     "podIP": "str",
     "labels": {"team": "str"},
+    "inference": "NoneType",
     "events": [
         {"at": "str", "kind": "str", "type": "str", "reason": "str", "message": "str", "count": "int"},
     ],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("set-limit")
 @click.argument("name", required=False, shell_complete=complete_sandbox)
 @scope_options
-@click.option("--period", type=click.Choice(["day", "week", "month"]), required=True, help="Weeks begin on Monday.")
+@click.option("--period", type=click.Choice(["day", "week", "month"]), help="Needed; weeks begin on Monday.")
 @click.option("--limit-cents", metavar="CENTS", help="US cents, such as 5000 for $50; 0 blocks all calls.")
 @click.option("--clear", is_flag=True, help="Take away what was set: what the program declares counts again.")
 @click.option("--time-zone", help="In whose midnight the period ends (IANA name; default: as declared, else UTC).")
@@ -36,7 +36,7 @@ def command(
     name: str | None,
     scope: str | None,
     subject: str | None,
-    period: str,
+    period: str | None,
     limit_cents: str | None,
     clear: bool,
     time_zone: str | None,
@@ -45,7 +45,9 @@ def command(
     yes: bool,
     output: str,
 ) -> None:
-    """Set what a sandbox, or an org, user or agent, may spend in a period; in force within seconds, restarts nothing.
+    """Set what may be spent in a day, week or month, by a sandbox or by an org, user or agent.
+
+    It is in force within seconds, and restarts nothing.
 
     \b
     sandbox set-limit nightly --period month --limit-cents 5000
@@ -58,6 +60,8 @@ def command(
     from sandbox_components.spec.period import check_zone
 
     whose = check_whose(name, scope, subject) or ("sandbox", check_name(name, "NAME"))
+    if period is None:
+        raise InvalidInput("--period", "is missing: day, week or month")
     if (limit_cents is None) is not clear:
         raise InvalidInput("--limit-cents", "or --clear is needed, one of the two")
     amount = None if limit_cents is None else cents(limit_cents, "--limit-cents")

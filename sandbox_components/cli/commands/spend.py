@@ -33,7 +33,7 @@ def command(
     proxy: str | None,
     output: str,
 ) -> None:
-    """Show what a sandbox, or an org, user or agent, has spent, and the limits that bind it.
+    """Show what was spent on models, and how far limits are used: by a sandbox, or by an org, user or agent.
 
     \b
     sandbox spend nightly

@@ -1,0 +1,227 @@
+"""Spending on the real engine and API server: what is made, and a limit, a key and a deletion as the proxy takes them.
+
+The proxy runs here, beside the cluster, reads the stack's own ConfigMaps, and is reached through the API server by a
+Service without pods; the `InferenceProxy` of the stack has objects enough, but no node that takes its pod.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from base64 import b64decode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+
+from devcluster.cluster import Cluster
+from sandbox_components.spec.spending import LIMIT_ANNOTATION, parse_limit
+from tests.engine.sandbox_command import SandboxCommand
+from tests.harness.api import eventually
+from tests.harness.ground import Ground, new_namespace
+from tests.harness.stack import Stack
+from tests.proxy.calls import CHAT
+from tests.proxy.place import SIGNING_KEY, Place, double, running
+
+pytestmark = pytest.mark.engine
+
+SOURCE = """
+import pulumi, pulumi_kubernetes
+from sandbox_components import InferenceProxy, Sandbox, StackConfig
+
+config, app = StackConfig.read(), pulumi.Config("app")
+there = app.require("proxyNamespace")
+places = [
+    pulumi_kubernetes.core.v1.Namespace("namespace", metadata={"name": config.namespace}),
+    pulumi_kubernetes.core.v1.Namespace(
+        "inference", metadata={"name": there, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
+    ),
+]
+after = pulumi.ResourceOptions(depends_on=places)
+key = pulumi.Output.secret("provider-canary")
+InferenceProxy(
+    "proxy",
+    {
+        "namespace": there,
+        "image": "localhost:5000/python:3.11",
+        "upstreams": [{"name": "openai", "api": "openai", "base_url": "https://api.example", "key": key}],
+        "node_selector": {"nowhere": "at-all"},
+        "deletion": "delete",
+        "spending_limits": [{"actor_type": "org", "actor_id": "acme", "period": "day", "limit_cents": 100000}],
+    },
+    after,
+)
+for name, args in config.sandboxes.items():
+    Sandbox(name, args, after)
+"""
+ID = "agents/test/nightly"
+
+
+@dataclass
+class Scene:
+    """A stack with a sandbox, and the proxy that serves it."""
+
+    ground: Ground
+    stack: Stack
+    there: str
+    place: Place
+    sandbox: SandboxCommand
+
+    def key(self) -> str:
+        """The key that the agent finds in its environment."""
+        container = self.workload()["spec"]["template"]["spec"]["containers"][0]
+        name = container["envFrom"][0]["secretRef"]["name"]
+        data = self.ground.api.get("Secret", name, self.stack.namespace)["data"]
+        return b64decode(data["OPENAI_API_KEY"]).decode()
+
+    def call(self, key: str, **wish: Any) -> int:
+        """Call a model with it and return the status."""
+        body = CHAT.body(**wish)
+        headers = {"authorization": f"Bearer {key}"}
+        return httpx2.post(f"{self.place.url}{CHAT.path}", json=body, headers=headers, trust_env=False).status_code
+
+    def workload(self) -> Any:
+        return self.ground.api.get("StatefulSet", "nightly", self.stack.namespace)
+
+    def limits(self) -> dict[str, int]:
+        """Actor and period → cents, as they stand in the proxy's namespace."""
+        found = self.ground.api.list("ConfigMap", self.there, "sandbox-components/inference=limit")
+        read = [parse_limit(one["metadata"]["annotations"][LIMIT_ANNOTATION]) for one in found]
+        return {f"{one.actor_type} {one.period}": one.limit_cents for one in read}
+
+
+@pytest.fixture(scope="module")
+def scene(engine_ground: Ground, node_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder, there, api = tmp_path_factory.mktemp("spending"), new_namespace(), engine_ground.api
+    host = node_cluster.api_url.removeprefix("https://").rpartition(".")[0] + ".1"
+    patch = pytest.MonkeyPatch()
+    patch.setitem(os.environ, "KUBECONFIG", str(node_cluster.kubeconfig))
+    with engine_ground.stack(folder / "stack", program="spending", source=SOURCE) as stack, double() as provider:
+        entry = engine_ground.sandbox(
+            inference={"namespace": there, "name": "outside"},
+            spendingLimits=[{"period": "month", "limitCents": 1}],
+            org="acme",
+        )
+        stack.configure({"sandboxes": {"nightly": entry}, "app:proxyNamespace": there})
+        stack.set_secret("inferenceSigningKey", SIGNING_KEY)
+        stack.up().ok()
+        more = {"source": {"namespace": there}, "listen": f"{host}:0", "admin": f"{host}:0"}
+        with running(Place(folder / "proxy", provider.url, more=more)) as place:
+            _serve(engine_ground, there, host, place)
+            yield Scene(engine_ground, stack, there, place, SandboxCommand(stack))
+    api.delete("Namespace", there)
+    patch.undo()
+
+
+def _serve(ground: Ground, there: str, host: str, place: Place) -> None:
+    """Let a Service lead to the proxy that runs here."""
+    ports = {"models": int(place.url.rpartition(":")[2]), "admin": int(place.admin_url.rpartition(":")[2])}
+    metadata = {"name": "outside", "namespace": there}
+    listed = [{"name": name, "port": port, "protocol": "TCP"} for name, port in ports.items()]
+    ground.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": listed}})
+    subsets = [{"addresses": [{"ip": host}], "ports": listed}]
+    ground.api.create({"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets})
+
+
+def test_the_proxys_objects_are_taken_and_a_second_update_finds_nothing(scene: Scene) -> None:
+    pod = eventually(
+        lambda: scene.ground.api.find("Pod", "proxy-0", scene.there), "the proxy's pod, by a restricted level"
+    )
+    assert pod["spec"]["containers"][0]["command"][:3] == ["sandbox", "serve", "proxy"]
+    assert not scene.stack.preview().ok().changed
+    assert scene.limits() == {"sandbox month": 1, "org day": 100000}
+    text = json.dumps(scene.stack.export())
+    assert "provider-canary" not in text
+    assert SIGNING_KEY not in text
+    assert scene.key() not in text
+
+
+def test_a_spent_limit_refuses_and_a_raised_one_lets_the_next_call_through(scene: Scene) -> None:
+    key, before = scene.key(), scene.workload()
+    answers = [scene.call(key, output=7000, most=7000) for _ in range(3)]  # 4.2 of 10 million nano-dollars each
+    assert answers == [200, 200, 429]
+    done = scene.sandbox("set-limit", "nightly", "--period", "month", "--limit-cents", "2", "-y").ok()
+    began = time.monotonic()
+    assert done.out == "nightly limited by the month: $0.01 → $0.02\n"
+    eventually(lambda: scene.call(key, output=7000, most=7000) == 200 or None, "a call within the raised limit", 5)
+    print(f"the next call passed {time.monotonic() - began:.2f} s after set-limit")
+    after = scene.workload()
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert not scene.stack.preview().ok().changed
+
+
+def test_a_limit_takes_no_other_change_along(scene: Scene) -> None:
+    config = yaml.safe_load(scene.stack.config_file.read_text())["config"]
+    entry = config["sandbox-components:sandboxes"]["nightly"]
+    other = {**entry, "env": {"LATER": "yes"}, "keyGeneration": 7}
+    before, key = scene.workload(), scene.key()
+    scene.stack.configure({"sandboxes": {"nightly": other}})
+    scene.sandbox("set-limit", "nightly", "--period", "day", "--limit-cents", "500", "-y").ok()
+    assert scene.limits()["sandbox day"] == 500
+    assert scene.workload()["metadata"]["generation"] == before["metadata"]["generation"]
+    assert scene.call(key) == 200  # its generation is still the one in force
+    scene.stack.configure({"sandboxes": {"nightly": entry}})
+    scene.sandbox("set-limit", "nightly", "--period", "day", "--clear", "-y").ok()
+    assert "sandbox day" not in scene.limits()
+    assert not scene.stack.preview().ok().changed
+
+
+def test_an_orgs_limit_is_the_proxys(scene: Scene) -> None:
+    words = ["set-limit", "--scope", "org", "--subject", "acme", "--period", "day", "-y"]
+    scene.sandbox(*words, "--limit-cents", "0").ok()
+    eventually(lambda: scene.call(scene.key()) == 429 or None, "a refusal of the org's", 5)
+    scene.sandbox(*words, "--clear").ok()
+    assert scene.limits()["org day"] == 100000
+    eventually(lambda: scene.call(scene.key()) == 200 or None, "a call", 5)
+    refused = scene.sandbox("set-limit", "no-such", "--period", "day", "--limit-cents", "1", "-y")
+    assert refused.code == 6
+
+
+def test_spend_and_describe_ask_through_the_api_server(scene: Scene) -> None:
+    found = scene.sandbox("spend", "nightly", "--by", "model", "-o", "json").ok().document
+    assert found["actorId"] == ID
+    assert found["total"]["nanos"] == sum(row["nanos"] for row in found["rows"]) > 8_000_000
+    assert found["total"] | {"dollars": None} == scene.place.spend(ID)["total"] | {"dollars": None}
+    assert {one["actorType"] for one in found["limits"]} == {"sandbox", "org"}
+    org = scene.sandbox("spend", "--scope", "org", "--subject", "acme", "-o", "json").ok().document
+    assert org["total"]["nanos"] == found["total"]["nanos"]
+    assert "of $0.02 used" in scene.sandbox("describe", "nightly").ok().out
+
+
+def test_a_rotated_key_replaces_the_old_one_without_a_revision(scene: Scene) -> None:
+    old, before = scene.key(), scene.workload()
+    scene.sandbox("rotate-key", "nightly", "-y", "--no-wait").ok()
+    new, after = scene.key(), scene.workload()
+    assert new != old
+    assert (scene.call(new), scene.call(old)) == (200, 401)
+    notes = [one["metadata"]["annotations"]["sandbox-components/spec"] for one in (before, after)]
+    assert notes[0] == notes[1]
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    revisions = scene.sandbox("revisions", "nightly", "-o", "json").ok().document["items"]
+    assert len(revisions) == 1
+
+
+def test_a_near_end_is_told_as_an_event(scene: Scene) -> None:
+    """By now more is spent than the program's own limit, which counts again."""
+    scene.sandbox("set-limit", "nightly", "--period", "month", "--clear", "-y").ok()
+
+    def told() -> list[str] | None:
+        events = scene.sandbox("describe", "nightly", "-o", "json").ok().document["events"]
+        return [one["message"] for one in events if one["kind"] == "ConfigMap"] or None
+
+    [message, *_] = eventually(told, "an event on the limit's ConfigMap", 40)
+    assert message.startswith(f"{ID} has spent $0.0")
+
+
+def test_a_deleted_sandboxs_key_opens_nothing(scene: Scene) -> None:
+    key = scene.key()
+    scene.sandbox("set-limit", "nightly", "--period", "week", "--limit-cents", "5", "-y").ok()
+    scene.sandbox("delete", "nightly", "-y", "--no-wait").ok()
+    eventually(lambda: scene.call(key) == 401 or None, "a refusal", 5)
+    assert scene.limits() == {"org day": 100000}
+    assert "spendingLimits" not in yaml.safe_load(scene.stack.config_file.read_text())["config"]
