@@ -66,9 +66,10 @@ class SandboxInference:
             if one.actor_id not in (None, actor):
                 problem = f"{show(one.actor_id)} is not this sandbox, which is {actor}"
                 raise InvalidInput(f"{name}.spendingLimits[{index}].actorId", problem)
+            take_overrides(one.actor_type, str(names[one.actor_type]), [one.period])
             own.append(overridden(one.declared(str(actor), source), overrides, str(names[one.actor_type])))
         own += added("sandbox", name, sandbox_id, own, overrides, source)
-        take_overrides("sandbox", name)
+        take_overrides("sandbox", name, overrides.get(name, ()))
         key = make_key(read_signing_key(f"{name}.inference"), sandbox_id, spec.key_generation)
         return SandboxInference(
             Identity(sandbox_id, spec.org, spec.user, spec.agent, spec.key_generation, limit_required=bool(own)),

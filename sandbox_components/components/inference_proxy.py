@@ -125,5 +125,5 @@ def _limits(spec: ProxySpec, place: Placement, overrides: Overrides) -> list[Dec
         kind, name = actor_of(key, "spendingLimits")
         if kind != "sandbox":
             found += added(kind, name, name, found, overrides, source)
-            take_overrides(kind, name)
+            take_overrides(kind, name, overrides[key])
     return found

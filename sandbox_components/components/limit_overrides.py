@@ -5,6 +5,7 @@ An override that no component takes would be a cap that isn't there: it is told 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pulumi
@@ -25,11 +26,11 @@ def stack_overrides() -> Overrides:
     return read_overrides(config_object(pulumi.Config(CONFIG), "spendingLimits", {}), LIMITS)
 
 
-def take_overrides(actor_type: str, name: str) -> None:
-    """Note that a component sees to the overrides of an actor, so that they are no strays."""
+def take_overrides(actor_type: str, name: str, periods: Iterable[str]) -> None:
+    """Note that a component sees to what is set for an actor and these periods, so that it is no stray."""
     root = pulumi.runtime.get_root_resource()
     if root is not None:
-        setattr(root, _TAKEN, _taken() | {actor_key(actor_type, name)})
+        setattr(root, _TAKEN, _taken() | {(actor_key(actor_type, name), period) for period in periods})
 
 
 def warn_of_stray_limits() -> None:
@@ -39,14 +40,15 @@ def warn_of_stray_limits() -> None:
         return
 
     async def look() -> None:
-        for key in sorted(set(overrides) - _taken()):
+        everything = {(key, period) for key, periods in overrides.items() for period in periods}
+        for key, period in sorted(everything - _taken()):
             what = "InferenceProxy or SpendingLimit of it" if "/" in key else "sandbox of that name with inference"
-            pulumi.log.warn(f"{LIMITS}.{key} is not in force: this program makes no {what}")
+            pulumi.log.warn(f"{LIMITS}.{key}.{period} is not in force: this program makes no {what}")
 
     later: Any = look()
     pulumi.Output.from_input(later)
 
 
-def _taken() -> set[str]:
-    found: set[str] = getattr(pulumi.runtime.get_root_resource(), _TAKEN, set())
+def _taken() -> set[tuple[str, str]]:
+    found: set[tuple[str, str]] = getattr(pulumi.runtime.get_root_resource(), _TAKEN, set())
     return found

@@ -59,7 +59,7 @@ class SpendingLimit(pulumi.ComponentResource):
             declared = limit.declared(limit.actor_id, f"{place.project}/{place.stack}")
             if limit.actor_type != "sandbox":  # a sandbox's override belongs to the stack's own sandbox of that name
                 declared = overridden(declared, stack_overrides(), limit.actor_id)
-                take_overrides(limit.actor_type, limit.actor_id)
+                take_overrides(limit.actor_type, limit.actor_id, [limit.period])
         identifier = naming.sandbox_id(place.project, place.stack, name)
         self._register(name, config_map_name(name, identifier, LIMIT), declared, place, opts)
 

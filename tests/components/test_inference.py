@@ -317,11 +317,19 @@ def test_wrong_limits_alone(change: dict[str, Any], field: str, says: str) -> No
 
 def test_overrides_that_nothing_takes_are_told() -> None:
     config = {
-        "sandboxes": {"one": {"image": "a:1", "resourceLimits": {"cpu": "1", "memory": "1Gi"}, "inference": PROXY}},
+        "sandboxes": {
+            "one": {
+                "image": "a:1",
+                "resourceLimits": {"cpu": "1", "memory": "1Gi"},
+                "inference": PROXY,
+                "org": "acme",
+                "spendingLimits": [{"actorType": "org", "period": "day", "limitCents": 5}],
+            }
+        },
         "spendingLimits": {
             "one": {"day": {"limitCents": 1}},
             "gone": {"day": {"limitCents": 1}},
-            "org/acme": {"day": {"limitCents": 1}},
+            "org/acme": {"day": {"limitCents": 1}, "week": {"limitCents": 1}},
         },
     }
 
@@ -332,8 +340,8 @@ def test_overrides_that_nothing_takes_are_told() -> None:
     recording = record(program, config=config, secret_config={"inferenceSigningKey": SIGNING_KEY})
     strays = [text for text in recording.warnings if "is not in force" in text]
     assert [text.split(" is not")[0] for text in strays] == [
-        "sandbox-components:spendingLimits.gone",
-        "sandbox-components:spendingLimits.org/acme",
+        "sandbox-components:spendingLimits.gone.day",
+        "sandbox-components:spendingLimits.org/acme.week",
     ]
 
 
