@@ -17,10 +17,10 @@ UPSTREAM: dict[str, Any] = {
     "name": "openai",
     "api": "openai",
     "base_url": "https://api.openai.com",
-    "key": pulumi.Output.secret("provider-canary"),
+    "key": "provider-canary",
 }
 SMALL: dict[str, Any] = {"namespace": "inference", "image": "acme/proxy:1", "upstreams": [UPSTREAM]}
-POSTGRES = {**SMALL, "database_url": pulumi.Output.secret("postgresql://u:canary@db/ledger"), "replicas": 2}
+POSTGRES = {**SMALL, "database_url": "postgresql://u:canary@db/ledger", "replicas": 2}
 
 
 def made(args: Any, config: dict[str, Any] | None = None, key: Any = SIGNING_KEY, **how: Any) -> Recording:
@@ -87,12 +87,16 @@ def test_other_settings_or_keys_make_the_pods_anew() -> None:
 
 
 def test_a_signing_key_of_its_own_and_an_image_built_in_the_program() -> None:
-    own = pulumi.Output.secret("x" * 40)
-
     def program() -> Any:
-        return InferenceProxy("proxy", {**SMALL, "signing_key": own, "image": Elsewhere("build", "a:2").value}).name
+        outputs = {
+            "signing_key": pulumi.Output.secret("x" * 40),
+            "image": Elsewhere("build", "a:2").value,
+            "upstreams": [{**UPSTREAM, "key": pulumi.Output.secret("another")}],
+        }
+        return InferenceProxy("proxy", {**SMALL, **outputs}).name  # type: ignore[typeddict-item]
 
     recording = record(program)
+    assert recording.one("Secret").inputs["stringData"]["upstream-openai"] == Secret("another")
     assert recording.one("Secret").inputs["stringData"]["signing-key"] == Secret("x" * 40)
     container = recording.one("StatefulSet").inputs["spec"]["template"]["spec"]["containers"][0]
     assert container["image"] == "a:2"
@@ -187,7 +191,6 @@ def changed(**change: Any) -> dict[str, Any]:
         (changed(is_postgres=True), "proxy.isPostgres", "is not a known key"),
         (changed(repliacs=2), "proxy.repliacs", "did you mean replicas?"),
         (changed(databaseUrl="x", database_url="y"), "proxy.databaseUrl", "is given twice"),
-        (changed(port=pulumi.Output.from_input(1)), "proxy.port", "must be a plain value"),
         (
             changed(
                 spending_limits=[{"actor_type": "sandbox", "actor_id": "a/b/c", "period": "day", "limit_cents": 1}]
@@ -209,6 +212,11 @@ def test_nothing_is_registered_for_wrong_arguments(args: Any, field: str, says: 
     assert says in caught.value.problem
     assert "canary" not in str(caught.value)
     assert registered_before_error() == []
+
+
+def test_outputs_are_refused_where_the_shape_is_decided() -> None:
+    with pytest.raises(InvalidInput, match=r"proxy.port: must be a plain value"):
+        made(changed(port=pulumi.Output.from_input(1)))
 
 
 def test_the_signing_key_is_needed() -> None:
