@@ -56,7 +56,8 @@ def ask(
     if isinstance(own, dict):
         raise SandboxError(text(own, "message") or f"HTTP {status}", code=text(own, "code") or None)
     if status == 404 and isinstance(found, dict) and found.get("kind") == "Status":
-        raise NotFound(f'there is no Service "{service}" in namespace "{namespace}"')
+        said = text(found, "message")
+        raise NotFound(f'the API server finds no Service "{service}" with pods in namespace "{namespace}": {said}')
     if status in (500, 502, 503, 504):
         raise Unreachable(
             f'the API server reaches no pod of Service "{service}" in namespace "{namespace}": '

@@ -231,7 +231,7 @@ def test_a_sandbox_without_inference(cluster: Cluster, command: Command) -> None
         ),
         (400, {"error": {"code": "invalid_input", "message": "timeZone: no"}}, 1, "timeZone: no", ""),
         (503, {"kind": "Status", "message": "no endpoints available"}, 1, "no endpoints available", "admin_cidrs"),
-        (404, {"kind": "Status", "message": "not found"}, 6, 'no Service "proxy"', ""),
+        (404, {"kind": "Status", "message": "not found"}, 6, 'finds no Service "proxy"', ""),
         (403, {"kind": "Status", "message": "forbidden"}, 3, "get services/proxy", "kubectl auth can-i"),
         (200, {"kind": "Else"}, 1, "of another version", ""),
     ],
