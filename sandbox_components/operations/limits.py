@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from sandbox_components.errors import InvalidInput, NotFound, Refused
 from sandbox_components.operations.change import Request
 from sandbox_components.operations.config_entry import alone, drop
-from sandbox_components.operations.config_file import SPENDING_LIMITS
+from sandbox_components.operations.config_file import SPENDING_LIMITS, plain
 from sandbox_components.operations.config_text import Edit
 from sandbox_components.operations.engine import Engine
 from sandbox_components.operations.object_words import CONFIG_MAP, mapping
 from sandbox_components.operations.plan import Plan, Step
 from sandbox_components.spec import naming
 from sandbox_components.spec.identity import IDENTITY_ANNOTATION, parse_identity
-from sandbox_components.spec.limit_config import actor_key
+from sandbox_components.spec.limit_config import actor_key, read_overrides
 from sandbox_components.spec.money import from_cents, print_dollars
 from sandbox_components.spec.spending import LIMIT_ANNOTATION, DeclaredLimit, parse_limit
 
@@ -94,16 +94,20 @@ def limiting(key: str, wanted: Wanted) -> Edit:
     def edit(config: CommentedMap) -> None:
         from ruamel.yaml.comments import CommentedMap
 
+        read_overrides(plain(config.get(SPENDING_LIMITS) or {}), SPENDING_LIMITS)
+        everybody = config.get(SPENDING_LIMITS) or CommentedMap()
+        mine = everybody.get(key) or CommentedMap()
         if wanted.limit_cents is None:
-            periods = config.get(SPENDING_LIMITS, {}).get(key)
-            if isinstance(periods, CommentedMap) and periods.pop(wanted.period, None) is not None and not periods:
+            if mine.pop(wanted.period, None) is not None and not mine:
                 drop(config, SPENDING_LIMITS, key)
             return
-        mine = config.setdefault(SPENDING_LIMITS, CommentedMap()).setdefault(key, CommentedMap())
         one = mine.setdefault(wanted.period, CommentedMap())
         one["limitCents"] = wanted.limit_cents
         if wanted.time_zone is not None:
             one["timeZone"] = wanted.time_zone
+        everybody[key] = mine
+        if config.get(SPENDING_LIMITS) is not everybody:  # which would lose its comments
+            config[SPENDING_LIMITS] = everybody
 
     return alone(key, edit)
 

@@ -324,6 +324,33 @@ def test_setting_and_clearing_by_the_file_alone(project: Project, command: Comma
     assert project.config_file.read_text() == before
 
 
+@pytest.mark.parametrize(
+    ("written", "field"),
+    [
+        ("5", "sandbox-components:spendingLimits: is not a mapping"),
+        ("{nightly: 5}", "sandbox-components:spendingLimits.nightly: is not a mapping of day, week or month"),
+        ("{nightly: {month: 5}}", "sandbox-components:spendingLimits.nightly.month: is not a mapping of limitCents"),
+    ],
+)
+@pytest.mark.parametrize("what", [["--clear"], ["--limit-cents", "5"]])
+def test_broken_limits_are_told_and_left(
+    written: str, field: str, what: list[str], project: Project, command: Command
+) -> None:
+    place = ORDINARY.index("encryptionsalt")
+    before = project.write(f"{ORDINARY[:place]}  sandbox-components:spendingLimits: {written}\n{ORDINARY[place:]}")
+    said = command("set-limit", "nightly", "--period", "month", *what, "--no-up")
+    assert said.code == 2
+    assert field in said.errors[0]
+    assert project.config_file.read_bytes() == before
+
+
+def test_an_empty_key_takes_a_limit(project: Project, command: Command) -> None:
+    place = ORDINARY.index("encryptionsalt")
+    project.write(f"{ORDINARY[:place]}  sandbox-components:spendingLimits:\n{ORDINARY[place:]}")
+    assert command("set-limit", "nightly", "--period", "month", "--limit-cents", "5", "--no-up").code == 0
+    assert config_of(project)["sandbox-components:spendingLimits"] == {"nightly": {"month": {"limitCents": 5}}}
+
+
 def test_a_limit_goes_with_its_sandbox(project: Project, command: Command) -> None:
     command("set-limit", "nightly", "--period", "month", "--limit-cents", "5000", "--no-up")
     assert command("delete", "nightly", "--no-up").code == 0
