@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pulumi
@@ -36,7 +37,12 @@ def made(args: Any, config: dict[str, Any] | None = None, key: Any = SIGNING_KEY
 
 def limits_of(recording: Recording) -> list[DeclaredLimit]:
     notes = [one.inputs["metadata"]["annotations"] for one in recording.of("ConfigMap")]
-    return [parse_limit(one[LIMIT_ANNOTATION]) for one in notes if LIMIT_ANNOTATION in one]
+    return in_order(parse_limit(one[LIMIT_ANNOTATION]) for one in notes if LIMIT_ANNOTATION in one)
+
+
+def in_order(limits: Iterable[DeclaredLimit]) -> list[DeclaredLimit]:
+    """Return them in an order that doesn't hang on which request was first."""
+    return sorted(limits, key=lambda one: (one.actor_type, one.period))
 
 
 def container(recording: Recording) -> dict[str, Any]:
@@ -88,10 +94,11 @@ def test_limits_of_who_pays_too() -> None:
         {"actor_id": ID, "period": "day", "limit_cents": 0},
     ]
     recording = made({**FULL, "spending_limits": limits})
-    assert limits_of(recording)[1:] == [
-        DeclaredLimit("org", "acme", "day", 1, "Asia/Tokyo", "agents/dev"),
+    assert limits_of(recording) == [
         DeclaredLimit("agent", "researcher", "week", 2, "UTC", "agents/dev"),
+        DeclaredLimit("org", "acme", "day", 1, "Asia/Tokyo", "agents/dev"),
         DeclaredLimit("sandbox", ID, "day", 0, "UTC", "agents/dev"),
+        DeclaredLimit("sandbox", ID, "month", 5000, "UTC", "agents/dev"),
     ]
     names = [one.inputs["metadata"]["name"] for one in recording.of("ConfigMap")]
     assert len(set(names)) == 5
@@ -184,8 +191,8 @@ def test_what_was_set_wins_over_what_is_declared() -> None:
         "spendingLimits": {"nightly": {"month": {"limitCents": 7, "timeZone": "Asia/Tokyo"}, "day": {"limitCents": 1}}}
     }
     assert limits_of(made(FULL, config)) == [
-        DeclaredLimit("sandbox", ID, "month", 7, "Asia/Tokyo", "agents/dev"),
         DeclaredLimit("sandbox", ID, "day", 1, "UTC", "agents/dev"),
+        DeclaredLimit("sandbox", ID, "month", 7, "Asia/Tokyo", "agents/dev"),
     ]
     tokyo = {**FULL, "spending_limits": [{**MONTH, "time_zone": "Asia/Tokyo"}]}
     only_cents = {"spendingLimits": {"nightly": {"month": {"limitCents": 7}}}}
