@@ -222,9 +222,10 @@ def test_a_component_stays_stopped_until_it_is_started(pair: list[Cluster]) -> N
     assert cluster.components()["kube-scheduler"].pid is None
     cluster.start_component("kube-scheduler")
     cluster.wait_healthy()
-    before = cluster.pid_of("kube-scheduler")
+    before, counted = cluster.pid_of("kube-scheduler"), cluster.components()["kube-scheduler"].restarts
     cluster.restart_component("kube-scheduler")
     assert cluster.pid_of("kube-scheduler") != before
-    assert cluster.components()["kube-scheduler"].restarts == 0
+    # What is asked for isn't counted; that it once ended by itself, when etcd was away, may be.
+    assert cluster.components()["kube-scheduler"].restarts == counted
     with pytest.raises(clusters.ClusterError, match="no component nonsense"):
         cluster.stop_component("nonsense")
