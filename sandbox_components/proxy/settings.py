@@ -21,12 +21,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.spec.naming import is_dns_label
+from sandbox_components.spec.proxy import check_base_url
 from sandbox_components.spec.reading import Model, Text, Whole, read
 from sandbox_components.spec.shown import show
 
@@ -107,14 +107,7 @@ class Upstream(Model):
     @field_validator("base_url")
     @classmethod
     def _base_url(cls, value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
-            is_good = False
-        if not is_good or parts.query or parts.fragment or parts.username is not None or not value.isascii():
-            raise InvalidInput("", f"{show(value)} is not http(s)://HOST[:PORT][/PATH]; keys have a field of their own")
-        return value.rstrip("/").removesuffix("/v1")
+        return check_base_url(value).rstrip("/").removesuffix("/v1")
 
 
 class SourceSettings(Model):

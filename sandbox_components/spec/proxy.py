@@ -24,6 +24,22 @@ MOST_REPLICAS = 20
 _LONGEST_NAME = 40
 
 
+def check_base_url(value: str) -> str:
+    """Return a provider's base URL; an error doesn't quote it, because a key may have been put there.
+
+    Raises:
+        InvalidInput: it is none, or has more than scheme, host, port and path.
+    """
+    try:
+        parts = urlsplit(value)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_good = False
+    if not is_good or parts.query or parts.fragment or parts.username is not None or not value.isascii():
+        raise InvalidInput("", "is not http(s)://HOST[:PORT][/PATH]; keys have a field of their own")
+    return value
+
+
 class ProxyUpstream(Model):
     """A provider of models; its key stands beside it in a program, and in a Secret in the cluster.
 
@@ -51,13 +67,7 @@ class ProxyUpstream(Model):
     @field_validator("base_url")
     @classmethod
     def _base_url(cls, value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
-            is_good = False
-        if not is_good or parts.query or parts.fragment or parts.username is not None:
-            raise InvalidInput("", "is not http(s)://HOST[:PORT][/PATH]; keys have a field of their own")
+        check_base_url(value)
         return value
 
 

@@ -95,3 +95,9 @@ def test_a_secret_is_one_line_of_a_file_or_variable(tmp_path: Path, monkeypatch:
 def test_addresses() -> None:
     assert address("127.0.0.1:0") == ("127.0.0.1", 0)
     assert address("[::]:8080") == ("::", 8080)
+
+
+def test_a_key_in_a_url_is_not_quoted(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="keys have a field of their own") as caught:
+        load(written(tmp_path, upstreams=upstream(baseUrl="https://user:canary@host")))
+    assert "canary" not in str(caught.value)
