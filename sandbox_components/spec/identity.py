@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox_components.errors import InvalidInput
-from sandbox_components.spec.annotated import read_annotated
 from sandbox_components.spec.inference_key import MOST_GENERATIONS, check_sandbox_id
 from sandbox_components.spec.naming import PREFIX
 from sandbox_components.spec.shown import show
@@ -79,7 +78,14 @@ def parse_identity(text: str) -> Identity:
     Raises:
         InvalidInput: it isn't what `print_identity` writes; a newer version's identity is not half understood.
     """
-    document = read_annotated(text, IDENTITY_ANNOTATION, _FIELDS, _VERSION)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidInput(IDENTITY_ANNOTATION, "is not JSON") from None
+    if not isinstance(document, Mapping) or document.get("v") != _VERSION:
+        raise InvalidInput(IDENTITY_ANNOTATION, f"has not version {_VERSION}, the one that this release reads")
+    if unknown := sorted(set(document) - _FIELDS):
+        raise InvalidInput(IDENTITY_ANNOTATION, f"has unknown fields: {', '.join(unknown)}")
     return Identity(
         check_sandbox_id(_text(document, "id") or "", "id"),
         _payer(document, "org"),

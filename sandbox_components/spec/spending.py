@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox_components.errors import InvalidInput
-from sandbox_components.spec.annotated import read_annotated
 from sandbox_components.spec.identity import check_payer
 from sandbox_components.spec.inference_key import check_sandbox_id
 from sandbox_components.spec.money import cents
@@ -88,7 +87,14 @@ def parse_limit(text: str) -> DeclaredLimit:
     Raises:
         InvalidInput: it isn't what `print_limit` writes; a newer version's limit is not half understood.
     """
-    document = read_annotated(text, LIMIT_ANNOTATION, _FIELDS, _VERSION)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidInput(LIMIT_ANNOTATION, "is not JSON") from None
+    if not isinstance(document, Mapping) or document.get("v") != _VERSION:
+        raise InvalidInput(LIMIT_ANNOTATION, f"has not version {_VERSION}, the one that this release reads")
+    if unknown := sorted(set(document) - _FIELDS):
+        raise InvalidInput(LIMIT_ANNOTATION, f"has unknown fields: {', '.join(map(show, unknown))}")
     kind = document.get("actorType")
     if not isinstance(kind, str) or kind not in ACTOR_TYPES:
         raise InvalidInput("actorType", f"{show(kind)} is none of {', '.join(ACTOR_TYPES)}")
