@@ -58,7 +58,7 @@ class Platform:
             InvalidInput: naming the config key.
         """
         config = pulumi.Config(CONFIG)
-        namespace = config.get("namespace") or f"{pulumi.get_project()}-{pulumi.get_stack()}".lower()
+        namespace = naming.stack_namespace(pulumi.get_project(), pulumi.get_stack(), config.get("namespace"))
         if not naming.is_dns_label(namespace):
             raise InvalidInput(
                 f"{CONFIG}:namespace",

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from sandbox_components.errors import InvalidInput, NotFound
+from sandbox_components.spec.naming import stack_namespace
 
 CONFIG = "sandbox-components"
 
@@ -95,7 +96,7 @@ class Project:
     def default_namespace(self, stack: str) -> str:
         """The namespace of a stack's sandboxes: config `sandbox-components:namespace`, else `PROJECT-STACK`."""
         found = self.config(stack).get(f"{CONFIG}:namespace")
-        return found if isinstance(found, str) else f"{self.name}-{stack.rsplit('/', 1)[-1]}".lower()
+        return stack_namespace(self.name, stack, found if isinstance(found, str) else None)
 
     def config(self, stack: str) -> Mapping[str, Any]:
         """Return the plain part of the stack's config; empty if it has none.

@@ -118,6 +118,11 @@ def is_dns_label(name: str) -> bool:
     return len(name) <= 63 and "." not in name and bool(_DNS_SUBDOMAIN.fullmatch(name))
 
 
+def stack_namespace(project: str, stack: str, configured: str | None) -> str:
+    """Namespace of a stack's sandboxes: what its config names, else `PROJECT-STACK`, without an organisation."""
+    return configured or f"{project}-{stack.rsplit('/', 1)[-1]}".lower()
+
+
 def claim_name(sandbox: str) -> str:
     """Name of the sandbox's PersistentVolumeClaim."""
     return f"{sandbox}-workspace"

@@ -85,6 +85,7 @@ def test_who_names_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("", "agents-dev"),
         ("config: {}\n", "agents-dev"),
         ("config:\n  sandbox-components:namespace: night\n", "night"),
+        ("config:\n  sandbox-components:namespace: ''\n", "agents-dev"),
         ("config:\n  sandbox-components:namespace: {secure: v1:x}\n", "agents-dev"),
     ],
 )
