@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.harness.mortal import with_us
 from tests.harness.stack import Stack
 
 SECONDS = 240
@@ -101,6 +102,7 @@ class SandboxCommand:
             text=True,
             timeout=SECONDS,
             check=False,
+            preexec_fn=with_us(signal.SIGINT),
         )
         return Done(words, done.returncode, done.stdout, done.stderr)
 
@@ -118,6 +120,7 @@ class SandboxCommand:
                 stderr=file,
                 text=True,
                 start_new_session=True,
+                preexec_fn=with_us(signal.SIGINT),
             )
         return Started(words, process, told)
 
@@ -133,6 +136,7 @@ class SandboxCommand:
             stderr=other,
             text=True,
             start_new_session=True,
+            preexec_fn=with_us(signal.SIGINT),
         )
         os.close(other)
         seen, is_answered = "", False

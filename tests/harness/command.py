@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tests.harness.mortal import with_us
 from tests.harness.stack import Stack
 
 
@@ -48,5 +50,6 @@ def sandbox(stack: Stack, *arguments: str, given: str = "", env: Mapping[str, st
         text=True,
         timeout=300,
         check=False,
+        preexec_fn=with_us(signal.SIGINT),
     )
     return Said(arguments, done.returncode, done.stdout, done.stderr, time.monotonic() - began)

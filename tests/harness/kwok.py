@@ -1,6 +1,6 @@
 """A node of kwok's in a real cluster: pods on it are Ready at once and cost nothing.
 
-kwok runs on the host, as any client of the API server; it ends with the session.
+kwok runs on the host, as any client of the API server; it ends with the session, also with one that is killed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.harness.api import Api, eventually, is_ready
+from tests.harness.mortal import with_us
 
 MARK = "sandbox-components.test/kwok"
 
@@ -67,7 +68,7 @@ def node(program: Path, kubeconfig: Path, api: Api, log: Path) -> Iterator[KwokN
         "--config=-",
     ]
     with log.open("w") as file:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=with_us())
     try:
         eventually(lambda: process.poll() is not None or is_ready(api.find("Node", name)), f"kwok ready, see {log}")
         assert process.poll() is None, log.read_text()

@@ -6,7 +6,6 @@ It is installed when it is missing (its service stays off) and needs no privileg
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pwd
 import shutil
@@ -19,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devcluster import debian
+from tests.harness.mortal import with_us
 
 START_SECONDS = 60
 _NAME = "ledger"
-_SET_PDEATHSIG = 1
 _FAST = ("fsync=off", "full_page_writes=off")
 
 
@@ -108,7 +107,7 @@ class Postgres:
             user=self._user,
             group=None if self._user is None else pwd.getpwnam(self._user).pw_gid,
             extra_groups=None if self._user is None else [],
-            preexec_fn=_die_with_parent,
+            preexec_fn=with_us(signal.SIGQUIT),
         )
 
 
@@ -145,8 +144,3 @@ def _unprivileged() -> str | None:
 
 def _children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def _die_with_parent() -> None:
-    """Let the kernel end the server when the tests are killed."""
-    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGQUIT)

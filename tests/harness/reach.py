@@ -17,6 +17,7 @@ from pathlib import Path
 from devcluster.cluster import Cluster
 from tests.harness.api import eventually
 from tests.harness.ground import Ground
+from tests.harness.mortal import with_us
 from tests.harness.pods import inside
 
 PORT = 8099
@@ -106,7 +107,7 @@ def outside(cluster: Cluster) -> Iterator[Outside]:
 
 
 def _running(undo: ExitStack, command: Sequence[str]) -> int:
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=with_us())
 
     def end() -> None:
         process.kill()

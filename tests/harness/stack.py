@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import yaml
 
+from tests.harness.mortal import with_us
 from tests.harness.outcome import Json, Outcome
 
 CHECKOUT = Path(__file__).parents[2]
@@ -159,6 +160,7 @@ class Stack:
             stderr=subprocess.STDOUT if verb != "stack" else None,
             text=True,
             start_new_session=True,
+            preexec_fn=with_us(signal.SIGINT),
         )
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
