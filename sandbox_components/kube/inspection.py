@@ -42,6 +42,8 @@ class Right:
     resource: str
     group: str = ""
     subresource: str = ""
+    name: str = ""
+    """Of the one object that is meant; empty: any."""
 
     @property
     def shown(self) -> str:
@@ -86,6 +88,23 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
 """What each group of verbs needs in the namespace."""
 
 
+def proxy_rights(service: str) -> dict[str, tuple[Right, ...]]:
+    """Return what verbs need in the namespace of an inference proxy.
+
+    Args:
+        service: the proxy's Service and port, as a Role would name it: `proxy:admin`.
+    """
+    return {
+        "spend, limits in describe": (
+            Right("get", "services", subresource="proxy", name=service),
+            Right("list", "events"),
+        ),
+        "set-limit, sandboxes with inference": tuple(
+            Right(verb, "configmaps") for verb in ("get", "create", "patch", "delete")
+        ),
+    }
+
+
 def version(cluster: Cluster) -> str:
     """Return the API server's version, such as `v1.34.4`."""
     return text(cluster.get(paths.VERSION), "gitVersion") or "unknown"
@@ -101,6 +120,7 @@ def missing_rights(cluster: Cluster, namespace: str, rights: tuple[Right, ...]) 
             "group": right.group,
             "resource": right.resource,
             "subresource": right.subresource,
+            "name": right.name,
         }
         body = {
             "apiVersion": "authorization.k8s.io/v1",

@@ -14,6 +14,8 @@ from importlib import metadata
 from sandbox_components.errors import AccessDenied, SandboxError
 from sandbox_components.kube import inspection
 from sandbox_components.kube.client import Cluster
+from sandbox_components.operations.inference import proxies_in
+from sandbox_components.spec.inference import ADMIN_PORT_NAME
 
 _OLDEST_SERVER = (1, 30)
 """Since 1.30 exec goes over a websocket that can close stdin."""
@@ -76,8 +78,9 @@ def check_cluster(connect: Callable[[], Cluster], namespace: str | None) -> Iter
         yield _server(cluster, version)
         where = namespace or cluster.connection.namespace or "default"
         yield _namespace(cluster, where)
-        for verbs in inspection.RIGHTS:
-            yield _rights(cluster, where, verbs)
+        for verbs, rights in inspection.RIGHTS.items():
+            yield _rights(cluster, where, verbs, rights)
+        yield from _proxies(cluster, where)
         yield _classes(cluster)
         yield _policy(cluster)
 
@@ -128,10 +131,22 @@ def _namespace(cluster: Cluster, namespace: str) -> Check:
     return Check("namespace", Verdict.WARNING, f"{namespace} is not there", "`pulumi up` of a program makes its own")
 
 
-def _rights(cluster: Cluster, namespace: str, verbs: str) -> Check:
+def _proxies(cluster: Cluster, namespace: str) -> Iterator[Check]:
+    """Check the rights where the sandboxes' inference proxies are, if there are any."""
+    try:
+        proxies = proxies_in(cluster, namespace)
+    except SandboxError as error:
+        yield Check("inference proxy", Verdict.WARNING, f"whether sandboxes talk to one isn't known: {error.message}")
+        return
+    for proxy in proxies:
+        for verbs, rights in inspection.proxy_rights(f"{proxy.name}:{ADMIN_PORT_NAME}").items():
+            yield _rights(cluster, proxy.namespace, verbs, rights)
+
+
+def _rights(cluster: Cluster, namespace: str, verbs: str, rights: tuple[inspection.Right, ...]) -> Check:
     name = f"rights for {verbs}"
     try:
-        missing = inspection.missing_rights(cluster, namespace, inspection.RIGHTS[verbs])
+        missing = inspection.missing_rights(cluster, namespace, rights)
     except SandboxError as error:
         return Check(name, Verdict.WARNING, f"can't be asked: {error.message}")
     if missing:

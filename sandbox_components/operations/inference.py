@@ -76,6 +76,17 @@ def actor_and_proxy(cluster: Cluster, namespace: str, name: str) -> tuple[Actor,
     return Actor("sandbox", naming.sandbox_id(project, stack, name)), Proxy(*found)
 
 
+def proxies_in(cluster: Cluster, namespace: str) -> list[Proxy]:
+    """Return the proxies that the sandboxes of a namespace talk to, by name.
+
+    Raises:
+        SandboxError: the sandboxes can't be listed.
+    """
+    there = cluster.list_all(paths.statefulsets(namespace), {"labelSelector": naming.SANDBOX_LABEL})
+    found = {proxy_of(dig(one, "metadata", "annotations") or {}) for one in there}
+    return [Proxy(*one) for one in sorted(one for one in found if one is not None)]
+
+
 def only_proxy(cluster: Cluster, namespace: str) -> Proxy:
     """Return the proxy that the sandboxes of a namespace talk to.
 
@@ -83,18 +94,16 @@ def only_proxy(cluster: Cluster, namespace: str) -> Proxy:
         NotFound: none of them talks to one.
         InvalidInput: they talk to several.
     """
-    there = cluster.list_all(paths.statefulsets(namespace), {"labelSelector": naming.SANDBOX_LABEL})
-    found = {proxy_of(dig(one, "metadata", "annotations") or {}) for one in there} - {None}
+    found = proxies_in(cluster, namespace)
     if not found:
         raise NotFound(
             f'no sandbox in namespace "{namespace}" has inference',
             suggestions=["--proxy NAMESPACE/NAME", "-n NAMESPACE"],
         )
     if len(found) > 1:
-        names = ", ".join(sorted("/".join(one) for one in found if one is not None))
+        names = ", ".join(f"{one.namespace}/{one.name}" for one in found)
         raise InvalidInput("--proxy", f"is needed: the sandboxes talk to several, {names}")
-    [(place, name)] = [one for one in found if one is not None]
-    return Proxy(place, name)
+    return found[0]
 
 
 def read_key_of(engine: Engine) -> str:
