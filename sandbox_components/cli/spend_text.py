@@ -12,7 +12,7 @@ from sandbox_components.operations.spend import Amounts, Spend, Standing
 from sandbox_components.spec.money import NANOS_PER_DOLLAR, print_dollars
 from sandbox_components.views.wire import stamp
 
-_WIDEST_CHART = 100
+_NARROWEST_CHART, _WIDEST_CHART = 40, 100
 _LONGEST_LABEL = 32
 _HEADS = ["SPENT", "CALLS", "INPUT", "CACHED", "OUTPUT", "ESTIMATED"]
 
@@ -54,9 +54,11 @@ def print_chart(found: Spend) -> None:
     labels = [_label(row.key) for row in reversed(found.rows)]
     amounts = [row.amounts.nanos / NANOS_PER_DOLLAR for row in reversed(found.rows)]
     figure = plotext.figure
+    plotext.terminal.limit(False, False)  # a month has more rows than a terminal, and none may be left out
     figure.clear()
-    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST_CHART)
+    width = min(max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST_CHART), _WIDEST_CHART)
     figure.plot_size(width, 2 * len(labels) + 4)
+    figure.ruler("x").lim(0, max(amounts) or 1)  # else small amounts are drawn on an axis from -1 to 1
     figure.title(f"{harmless(found.actor.shown)}: US dollars by {found.by}, {found.period}")
     figure.draw(figure.bar(labels, amounts, orientation="h", width=0.5))
     click.echo(figure.build().string(colorless=True).rstrip("\n"))
