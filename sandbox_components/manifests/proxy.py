@@ -22,6 +22,8 @@ from sandbox_components.spec.proxy import DEFAULT_STORAGE, ProxySpec, Storage
 
 CONTAINER = "proxy"
 USER = 1000
+_FAREWELL_SECONDS = 4
+"""For word to go round that a pod is leaving, before it takes no more calls."""
 _SHUTDOWN_SECONDS = 25
 """For calls in flight, by the proxy's own settings where `timeouts.shutdown` doesn't say otherwise."""
 _LAST_SECONDS = 20
@@ -119,7 +121,7 @@ def _pod(placement: Placement, spec: ProxySpec, image: Any, settings: Any, keys:
 
 def _grace_seconds(spec: ProxySpec) -> int:
     asked = spec.timeouts.get("shutdown")
-    return _LAST_SECONDS + (int(asked) if isinstance(asked, int | float) else _SHUTDOWN_SECONDS)
+    return _FAREWELL_SECONDS + _LAST_SECONDS + (int(asked) if isinstance(asked, int | float) else _SHUTDOWN_SECONDS)
 
 
 def _container(spec: ProxySpec, image: Any) -> Manifest:
@@ -151,6 +153,7 @@ def _container(spec: ProxySpec, image: Any) -> Manifest:
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(_FAREWELL_SECONDS)]}}},
         "startupProbe": _probe("/livez", spec, period=2, failures=60),
         "livenessProbe": _probe("/livez", spec, period=10, failures=3),
         "readinessProbe": _probe("/readyz", spec, period=5, failures=2),

@@ -149,7 +149,7 @@ def test_the_proxy_reads_its_settings(name: str, tmp_path: Path) -> None:
 
 def test_longer_calls_are_waited_for() -> None:
     graces = [proxy_objects(name)[0]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] for name in SPECS]
-    assert graces == [45, 80]
+    assert graces == [49, 84]
 
 
 def test_the_api_servers_addresses_alone_may_come_to_the_admin_port() -> None:
