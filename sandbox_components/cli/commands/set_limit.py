@@ -65,6 +65,8 @@ def command(
     if (limit_cents is None) is not clear:
         raise InvalidInput("--limit-cents", "or --clear is needed, one of the two")
     amount = None if limit_cents is None else cents(limit_cents, "--limit-cents")
+    if clear and time_zone is not None:
+        raise InvalidInput("--time-zone", "is given beside --clear: it is part of the limit that is cleared")
     zone = None if time_zone is None else check_zone(time_zone, "--time-zone")
     wanted = Wanted(*whose, period, amount, zone)
     engine = engine_of(target)

@@ -42,21 +42,21 @@ def command(
     """  # noqa: D301
     from sandbox_components.operations.inference import Actor, Proxy, actor_and_proxy, only_proxy, read_key_of
     from sandbox_components.operations.spend import spend
+    from sandbox_components.spec.period import check_zone
 
-    whose = check_whose(name, scope, subject)
+    whose, zone = check_whose(name, scope, subject), check_zone(time_zone, "--time-zone")
+    named = None if proxy is None else Proxy.named(proxy)
     engine = engine_of(target)
     target = target.on(engine.stack)
     read_key = read_key_of(engine)
     with target.connect() as cluster:
         place = target.namespace_in(cluster)
         if whose is None:
-            actor, found_proxy = actor_and_proxy(cluster, place, str(name))
+            actor, its_proxy = actor_and_proxy(cluster, place, str(name))
         else:
-            actor, found_proxy = Actor(*whose), Proxy.named(proxy) if proxy else only_proxy(cluster, place)
-        if proxy:
-            found_proxy = Proxy.named(proxy)
+            actor, its_proxy = Actor(*whose), named or only_proxy(cluster, place)
         by = by or ("day" if output == "chart" else "total")
-        found = spend(cluster, found_proxy, read_key, actor, period=period, time_zone=time_zone, by=by)
+        found = spend(cluster, named or its_proxy, read_key, actor, period=period, time_zone=zone, by=by)
     if output in ("json", "yaml"):
         from sandbox_components.views.spend import spend_document
 
