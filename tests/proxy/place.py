@@ -25,6 +25,8 @@ SIGNING_KEY = "the-signing-key-of-the-tests-0123456789"
 SANDBOX = "proj/prod/nightly"
 COMMAND = (sys.executable, "-c", "from sandbox_components.cli.app import main; main()", "serve", "proxy", "--config")
 ROOT = Path(__file__).parents[2]
+START_SECONDS = 180
+"""More than a busy machine needs."""
 
 
 @dataclass
@@ -58,9 +60,9 @@ class Double:
 
 
 @contextmanager
-def double() -> Iterator[Double]:
-    """Have a double until the end of the block."""
-    command = [sys.executable, "-m", "tests.proxy.double"]
+def double(host: str = "127.0.0.1") -> Iterator[Double]:
+    """Have a double until the end of the block, at an address of this machine's."""
+    command = [sys.executable, "-m", "tests.proxy.double", host]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -85,12 +87,14 @@ class Place:
         upstream: base URL behind it.
         database: URL of the ledger; default a file of SQLite's.
         more: over the settings.
+        command: up to the settings file's name.
     """
 
     folder: Path
     upstream: str
     database: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
+    command: Sequence[str] = COMMAND
     url: str = ""
     admin_url: str = ""
     process: subprocess.Popen[bytes] | None = None
@@ -137,18 +141,19 @@ class Place:
         }
         begin = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
+            arguments = [*self.command, str(self.settings)]
             self.process = subprocess.Popen(
-                [*COMMAND, str(self.settings)], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stderr=log
+                arguments, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         serving = self._wait_for("serving", begin)
         self.url, self.admin_url = f"http://{serving['listen']}", f"http://{serving['admin']}"
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + START_SECONDS
         while httpx2.get(f"{self.admin_url}/readyz", trust_env=False).status_code != 200:
             assert time.monotonic() < deadline, f"not ready: {self.log.read_text()}"
             time.sleep(0.02)
 
     def _wait_for(self, event: str, begin: int) -> dict[str, Any]:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             found = next((one for one in self.lines(begin) if one.get("event") == event), None)
             if found:
