@@ -159,6 +159,38 @@ def test_other_paths_and_methods(
     nothing_passed(proxy, provider, sandbox)
 
 
+def test_headers_that_name_another_method_or_path(proxy: Place, provider: Double, sandbox: str) -> None:
+    """A list of models costs nothing; it must not become anything else on the way, with or without a body."""
+    names = ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override")
+    lines = [
+        *(f"{name}: POST" for name in names),
+        *(f"{name}: {CHAT.path}" for name in ("X-Original-URL", "X-Rewrite-URL")),
+    ]
+    body = body_of(CHAT)
+    for line in lines:
+        with_body = head(proxy, sandbox, line, f"Content-Length: {len(body)}", target="/v1/models", method="GET")
+        assert status(raw(proxy, with_body, body)) == 400
+        assert status(raw(proxy, head(proxy, sandbox, line, target="/v1/models", method="GET"))) == 200
+        disguised = head(proxy, sandbox, line.replace("POST", "GET"), "Content-Length: 0", target="/v1/models")
+        assert status(raw(proxy, disguised)) == 405
+    names_passed = {name for call in provider.calls() for name in call["headers"]}
+    assert not {line.partition(":")[0].lower() for line in lines} & names_passed
+    assert [(call["path"], call["length"]) for call in provider.calls()] == [("/v1/models", 0)] * len(lines)
+    total = proxy.spend(sandbox)["total"]
+    assert (total["calls"], total["nanos"]) == (len(lines), 0)
+
+
+def test_parameters_that_name_another_method_or_model(proxy: Place, provider: Double, sandbox: str) -> None:
+    for target in (
+        "/v1/models?_method=POST",
+        "/v1/models?method=post",
+        "/v1/models?limit=1%26x=2",
+        "/v1/models?%6dodel=o1",
+    ):
+        assert status(raw(proxy, head(proxy, sandbox, target=target, method="GET"))) == 400, target
+    nothing_passed(proxy, provider, sandbox)
+
+
 def test_bodies_that_are_not_plain_json(proxy: Place, provider: Double, sandbox: str) -> None:
     good = body_of(CHAT)
     cases: list[tuple[bytes, dict[str, str], int]] = [
