@@ -34,7 +34,7 @@ BEGIN, END = "<!-- commands: begin", "<!-- commands: end -->"
 WIDTH = 110
 PREFIX = "sandbox-components:"
 OWN_PROGRAMS = {"sandbox", "pulumi", "make", "kubectl"}
-OTHER_PROGRAMS = {"eval", "export", "openssl", "pip"}
+OTHER_PROGRAMS = {"docker", "eval", "export", "openssl", "pip"}
 
 
 @dataclass(frozen=True)
