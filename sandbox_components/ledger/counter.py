@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from sandbox_components.ledger.model import Scope
 from sandbox_components.ledger.prepared import Prepared, Session
@@ -40,10 +40,11 @@ class Counter:
         self.is_changed = True
 
 
-_IS_OF_SCOPES = tuple_(counters.c.actor_type, counters.c.actor_id).in_(bindparam("scopes", expanding=True))
 _SELECT = Prepared(
     select(counters).where(
-        _IS_OF_SCOPES, counters.c.begins_at <= bindparam("last"), counters.c.ends_at > bindparam("first")
+        counters.c.actor_id.in_(bindparam("actors", expanding=True)),
+        counters.c.begins_at <= bindparam("last"),
+        counters.c.ends_at > bindparam("first"),
     )
 )
 _IS_THIS = (
@@ -79,9 +80,10 @@ def load(connection: Connection, scopes: Collection[Scope], first: int, last: in
     """Return all counters of the scopes whose period touches `first` to `last`."""
     if not scopes:
         return []
-    pairs = [(scope.actor_type, scope.actor_id) for scope in scopes]
-    rows = Session(connection).select(_SELECT, scopes=pairs, first=first, last=last)
-    return [Counter(Scope(*row[:2]), *row[2:]) for row in rows]
+    actors = sorted({scope.actor_id for scope in scopes})
+    rows = Session(connection).select(_SELECT, actors=actors, first=first, last=last)
+    found = [Counter(Scope(*row[:2]), *row[2:]) for row in rows]
+    return [one for one in found if one.scope in scopes]
 
 
 def ensure(connection: Connection, found: list[Counter], wanted: Iterable[tuple[Scope, Period]]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from sandbox_components.ledger import counter
 from sandbox_components.ledger.model import Limit, Scope
@@ -14,9 +14,7 @@ from sandbox_components.ledger.prepared import Prepared, Session
 from sandbox_components.ledger.schema import limits, limits_list, to_column
 from sandbox_components.spec.period import period_at
 
-_SELECT_OF = Prepared(
-    select(limits).where(tuple_(limits.c.actor_type, limits.c.actor_id).in_(bindparam("scopes", expanding=True)))
-)
+_SELECT_OF = Prepared(select(limits).where(limits.c.actor_id.in_(bindparam("actors", expanding=True))))
 _OLDER_BY_MICROSECONDS = 60_000_000
 """A list that was begun up to this much before the one in force is late, not right: another replica knows better. One
 that is older still means that a clock was wrong."""
@@ -26,8 +24,9 @@ def of_scopes(connection: Connection, scopes: Collection[Scope]) -> list[Limit]:
     """Return all limits of the scopes."""
     if not scopes:
         return []
-    pairs = [(scope.actor_type, scope.actor_id) for scope in scopes]
-    return [_limit(row) for row in Session(connection).select(_SELECT_OF, scopes=pairs)]
+    actors = sorted({scope.actor_id for scope in scopes})
+    found = [_limit(row) for row in Session(connection).select(_SELECT_OF, actors=actors)]
+    return [one for one in found if one.scope in scopes]
 
 
 def everything(connection: Connection) -> list[Limit]:

@@ -15,7 +15,7 @@ Values = Mapping[str, Any]
 
 
 class Prepared:
-    """A statement with named parameters. Of a SELECT one may be a list: of values, or of tuples of one length."""
+    """A statement with named parameters. Of a SELECT one may be a list."""
 
     def __init__(self, statement: ClauseElement) -> None:
         self._statement = statement
@@ -66,9 +66,5 @@ def _flat(values: Values) -> dict[str, Any]:
         if not isinstance(value, list):
             flat[name] = value
             continue
-        for number, one in enumerate(value, 1):
-            parts = {f"{name}_{number}": one}
-            if isinstance(one, tuple):
-                parts = {f"{name}_{number}_{place}": part for place, part in enumerate(one, 1)}
-            flat.update(parts)
+        flat.update({f"{name}_{number}": one for number, one in enumerate(value, 1)})
     return flat

@@ -44,7 +44,7 @@ limits = Table(
     *(_text(name) for name in ("actor_type", "actor_id", "period", "time_zone")),
     _number("limit_nanos"),
     _text("source"),
-    Index(None, "actor_type", "actor_id"),
+    Index(None, "actor_id"),
 )
 """All limits in force, as loaded from the cluster."""
 
@@ -58,7 +58,10 @@ counters = Table(
     *(_number(name) for name in ("begins_at", "ends_at", "spent_nanos", "held_nanos")),
     CheckConstraint("spent_nanos >= 0", name="spent"),
     CheckConstraint("held_nanos >= 0", name="held"),
+    Index(None, "actor_id", "ends_at"),
 )
+"""Those of past periods stay; every call asks for the few that cover it. By id alone, as for limits: for pairs of type
+and id SQLite would use no index, and read the whole table."""
 
 holds = Table("holds", metadata, _text("id", key=True), *_of_a_call(), _number("expires_at"), Index(None, "expires_at"))
 """Calls in flight."""

@@ -20,7 +20,7 @@ from sandbox_components.ledger.schema import entries, holds, to_column
 from sandbox_components.spec.period import period_at
 
 _HOLDS = Prepared(select(holds).where(holds.c.id.in_(bindparam("ids", expanding=True))))
-_OVERDUE = Prepared(select(holds).where(holds.c.expires_at <= bindparam("at")).order_by(holds.c.id))
+_OVERDUE = Prepared(select(holds).where(holds.c.expires_at <= bindparam("at")))
 _ENTRIES = Prepared(select(entries).where(entries.c.hold_id.in_(bindparam("ids", expanding=True))))
 _DELETE_HOLD = Prepared(delete(holds).where(holds.c.id == bindparam("this")))
 _DELETE_ENTRY = Prepared(delete(entries).where(entries.c.hold_id == bindparam("this")))

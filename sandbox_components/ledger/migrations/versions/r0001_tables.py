@@ -37,7 +37,7 @@ def upgrade() -> None:
         _text("source"),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_limits_actor_type_actor_id", "limits", ["actor_type", "actor_id"])
+    op.create_index("ix_limits_actor_id", "limits", ["actor_id"])
     op.create_table("limits_list", *_numbers("id", "listed_at"), sa.PrimaryKeyConstraint("id"))
     op.create_table(
         "counters",
@@ -47,6 +47,7 @@ def upgrade() -> None:
         sa.CheckConstraint("spent_nanos >= 0", name="spent"),
         sa.CheckConstraint("held_nanos >= 0", name="held"),
     )
+    op.create_index("ix_counters_actor_id_ends_at", "counters", ["actor_id", "ends_at"])
     op.create_table("holds", _text("id"), *_of_a_call(), *_numbers("expires_at"), sa.PrimaryKeyConstraint("id"))
     op.create_index("ix_holds_expires_at", "holds", ["expires_at"])
     op.create_table(
