@@ -130,6 +130,7 @@ ENDPOINTS: Mapping[bytes, Endpoint] = {
 }
 MODEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:@/+-]{0,198}[A-Za-z0-9])?")
 _MODELS = re.compile(rb"/v1/models(?:/([A-Za-z0-9][A-Za-z0-9._:@+-]{0,198}))?")
+_KEY = re.compile(rb"(sbx1\.|sk-).+")
 _PARAMETER = re.compile(rb"([a-z_]{1,20})=([A-Za-z0-9_-]{0,200})")
 
 
@@ -176,5 +177,6 @@ def find_endpoint(method: str, raw_path: bytes, query: bytes = b"", *, is_anthro
 
 
 def _shown(text: bytes) -> str:
-    shown = text[:80].decode("ascii", "backslashreplace")
+    """Return a path or parameter for a message, without a key that was put there by mistake."""
+    shown = _KEY.sub(rb"\1...", text)[:80].decode("ascii", "backslashreplace")
     return "".join(one if one.isprintable() and one != '"' else "?" for one in shown)

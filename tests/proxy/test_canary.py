@@ -63,6 +63,14 @@ def test_nothing_is_told_that_should_not_be(provider: Double, tmp_path: Path) ->
         call(EMBEDDINGS.path, {**EMBEDDINGS.body(note=PROMPT), "encoding_format": PROMPT})
         for key in (place.key() + "x", KEY, PROMPT):
             call(CHAT.path, CHAT.body(note=PROMPT), headers={"authorization": f"Bearer {key}"})
+        for scheme in ("Basic", "Digest", ""):
+            call(CHAT.path, CHAT.body(note=PROMPT), headers={"authorization": f"{scheme} {place.key()}".strip()})
+        # Where keys are put by mistake.
+        call(f"{CHAT.path}?api_key={place.key()}", CHAT.body(note=PROMPT))
+        call(f"{CHAT.path}?{place.key()}", CHAT.body(note=PROMPT))
+        call(f"/{place.key()}{CHAT.path}", CHAT.body(note=PROMPT))
+        call(f"/v1/{KEY}", CHAT.body(note=PROMPT))
+        call(CHAT.path, {**CHAT.body(note=PROMPT), "api_key": place.key()})
         place.know([Identity(SANDBOX, org="acme")], [DeclaredLimit("sandbox", SANDBOX, "day", 0)])
         while place.spend()["limits"][0]["limitNanos"]:
             pass
