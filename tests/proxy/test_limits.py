@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 import time
 from collections.abc import Callable
@@ -127,6 +128,27 @@ def test_without_the_store_nothing_is_sent(place: Place, provider: Double) -> No
         assert place.spend()["total"]["nanos"] == MESSAGES.cost(provider.served()[0])
         assert place.spend()["total"]["estimatedNanos"] == 0
         until(lambda: post(client).status_code == 200)
+
+
+def test_on_a_full_disk_nothing_is_sent(place: Place, provider: Double) -> None:
+    with running(place), place.client(timeout=60) as client:
+        assert place.process is not None
+        body = MESSAGES.body(stream=True, events=60, gap=0.05, output=9)
+        with client.stream("POST", MESSAGES.path, json=body) as stream:
+            chunks = stream.iter_raw()
+            next(chunks)
+            # No file of the proxy's may grow or change any more, as on a disk that is full.
+            before = resource.prlimit(place.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+            refused = [post(client) for _ in range(3)]
+            assert [one.status_code for one in refused] == [503] * 3
+            assert {one.json()["error"]["details"]["error_code"] for one in refused} == {"store_down"}
+            assert len(provider.calls()) == 1
+            assert b"message_stop" in b"".join(chunks)
+        resource.prlimit(place.process.pid, resource.RLIMIT_FSIZE, before)
+        until(lambda: place.spend()["total"]["calls"] == 1)
+        total = place.spend()["total"]
+        assert (total["nanos"], total["estimatedNanos"]) == (MESSAGES.cost(provider.served()[0]), 0)
+        assert post(client).status_code == 200
 
 
 def test_a_proxy_that_ends_lets_calls_end_first(place: Place, provider: Double) -> None:
