@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -81,9 +82,14 @@ def running_pod(cluster: Cluster, namespace: str, name: str, container: str) -> 
         return pod
     seen = observe(SandboxSnapshot(statefulset, pod, is_partial=True), cluster.now())
     if pod is not None and status is None and seen.agent_running:
-        known = ", ".join(text(entry, "name") for entry in items(pod, "status", "containerStatuses"))
-        raise Refused(f'sandbox "{name}" has no container "{container}", but: {known}', code="no_container")
+        raise no_container(name, container, items(pod, "status", "containerStatuses"))
     raise not_running(seen)
+
+
+def no_container(name: str, container: str, known: Iterable[Json]) -> Refused:
+    """Return the error that names the containers that there are."""
+    names = ", ".join(text(entry, "name") for entry in known)
+    return Refused(f'sandbox "{name}" has no container "{container}", but: {names}', code="no_container")
 
 
 def not_running(seen: Observation) -> Refused:
