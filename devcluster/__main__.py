@@ -23,6 +23,8 @@ def up(arguments: argparse.Namespace) -> int:
 def down(arguments: argparse.Namespace) -> int:
     """End a cluster, or all, and delete what it held."""
     names = [arguments.name] if arguments.name else sorted(cluster.known())
+    for folder in [] if arguments.name else cluster.strangers():
+        print(f"{folder} is no cluster's folder: left as it is", file=sys.stderr)
     for name in names:
         cluster.stop(name, delete=not arguments.keep)
         print(f"cluster {name} is gone" if not arguments.keep else f"cluster {name} is stopped")

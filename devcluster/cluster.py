@@ -33,7 +33,7 @@ from devcluster import (
 from devcluster.cache import locked
 from devcluster.errors import ClusterError
 from devcluster.health import ComponentState, Progress
-from devcluster.paths import ClusterFolder, clusters_folder
+from devcluster.paths import NAME_PATTERN, ClusterFolder, clusters_folder
 
 START_SECONDS = 240.0
 ADOPT_SECONDS = 90.0
@@ -264,9 +264,13 @@ def stop(name: str, *, delete: bool = True) -> None:
 
 def known() -> set[str]:
     """Names of all clusters with a folder, a process or a control group."""
-    top = clusters_folder()
-    folders = {path.name for path in top.iterdir() if path.is_dir()} if top.is_dir() else set()
-    return folders | processes.running_clusters() | cgroups.clusters_with_groups()
+    found = {path.name for path in _folders()} | processes.running_clusters() | cgroups.clusters_with_groups()
+    return {name for name in found if NAME_PATTERN.fullmatch(name)}
+
+
+def strangers() -> list[Path]:
+    """Folders among those of the clusters whose names no cluster can have."""
+    return sorted(path for path in _folders() if not NAME_PATTERN.fullmatch(path.name))
 
 
 def status(name: str) -> dict[str, ComponentState] | None:
@@ -275,6 +279,11 @@ def status(name: str) -> dict[str, ComponentState] | None:
         return health.components(ClusterFolder(name))
     except ClusterError:
         return None
+
+
+def _folders() -> list[Path]:
+    top = clusters_folder()
+    return [path for path in top.iterdir() if path.is_dir()] if top.is_dir() else []
 
 
 def _lock(name: str) -> AbstractContextManager[None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from devcluster import network
 from devcluster.cache import locked
-from devcluster.paths import ClusterFolder, clusters_folder
+from devcluster.paths import NAME_PATTERN, ClusterFolder, clusters_folder
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ def machine_lock() -> AbstractContextManager[None]:
 
 def names() -> set[str]:
     """Names of the clusters that have a record."""
-    return {path.parent.name for path in clusters_folder().glob("*/cluster.json")}
+    found = {path.parent.name for path in clusters_folder().glob("*/cluster.json")}
+    return {name for name in found if NAME_PATTERN.fullmatch(name)}
 
 
 def read(files: ClusterFolder) -> Record | None:

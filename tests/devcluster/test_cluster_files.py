@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ import yaml
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from devcluster import __main__ as entry
 from devcluster import (
     addons,
     checks,
+    cluster,
     components,
     control,
     kubeconfig,
@@ -27,7 +30,7 @@ from devcluster import (
     registry_copy,
 )
 from devcluster.errors import ClusterError
-from devcluster.paths import ClusterFolder
+from devcluster.paths import ClusterFolder, clusters_folder
 from devcluster.pki import Authority, token_key
 from devcluster.plan import Check, Component
 from tests.harness.own_cluster import own_name
@@ -83,6 +86,26 @@ def test_a_number_that_the_host_uses_by_now_is_given_up(monkeypatch: pytest.Monk
     monkeypatch.setattr(network, "numbers_on_host", lambda: {3})
     with record.machine_lock():
         assert record.take(files, Path("/bin")).number == 1
+
+
+def test_a_folder_that_no_cluster_can_have_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped: list[str] = []
+    monkeypatch.setattr(cluster, "stop", lambda name, *, delete: stopped.append(name))
+    monkeypatch.setattr(cluster.processes, "running_clusters", lambda: {"b"})
+    monkeypatch.setattr(cluster.cgroups, "clusters_with_groups", lambda: {"b", "Not One"})
+    for name in ("a", "Copy of a", "z"):
+        (clusters_folder() / name).mkdir(parents=True)
+    stray = clusters_folder() / "Copy of a"
+    (stray / "cluster.json").write_text('{"number": 1, "bin": "/"}')
+    assert record.names() == set()
+    monkeypatch.setattr(sys, "argv", ["devcluster", "down"])
+    assert entry.main() == 0
+    assert stopped == ["a", "b", "z"]
+    said = capsys.readouterr()
+    assert said.err == f"{stray} is no cluster's folder: left as it is\n"
+    assert stray.exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"number": "x"}'])
