@@ -7,16 +7,31 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
+
+from pydantic.alias_generators import to_camel
 
 from sandbox_components.errors import AccessDenied, InvalidInput, NotFound, Refused, SandboxError
 from sandbox_components.operations.plan import CLAIM
+from sandbox_components.spec.health import HealthCheck
+from sandbox_components.spec.inference import SpendingLimitSpec
+from sandbox_components.spec.proxy import ProxySpec
+from sandbox_components.spec.sandbox import NOT_YET, SandboxSpec
+from sandbox_components.spec.workspace import Workspace
 
 _OURS = re.compile(
-    r"^(?:error: )?(?P<field>sandbox-components:[^\s:]+|[a-z][-a-z0-9]{0,51}(?:\.[A-Za-z_][^\s:]*)+): (?P<problem>.+)",
+    r"^(?:error: )?"
+    r"(?P<field>sandbox-components:[^\s:]+|[a-z][-a-z0-9]{0,51}\.(?P<argument>[A-Za-z_]+)[^\s:]*): (?P<problem>.+)",
     re.MULTILINE,
 )
 """What the components say of wrong config and arguments: the path of the field, then the problem."""
+_MODELS = (SandboxSpec, Workspace, HealthCheck, ProxySpec, SpendingLimitSpec)
+_ARGUMENTS_BESIDE = (
+    *("namespace", "volumes", "extensions", "image_auth", "egress_rules"),
+    *("signing_key", "database_url", *NOT_YET),
+)
+_UNKNOWN_ARGUMENT = "is not a known key: "
 
 _NO_RIGHT = re.compile(r'User "[^"]*" cannot \w+ resource|the server has asked for the client to provide credentials')
 """The API server's 403 of its authorizer, as against that of quota or Pod Security, and its 401."""
@@ -35,7 +50,7 @@ def fault(text: str, verb: str, stack: str, state: Path | None = None) -> Sandbo
     """
     lines = [line for line in text.strip().splitlines() if not line.startswith("warning: ")]
     text = "\n".join(lines) or text.strip()
-    ours = _OURS.search(text)
+    ours = next(filter(_is_ours, _OURS.finditer(text)), None)
     if ours is not None:
         return InvalidInput(ours["field"], ours["problem"].strip())
     guarded = _GUARDED.search(text)
@@ -102,6 +117,19 @@ def fault(text: str, verb: str, stack: str, state: Path | None = None) -> Sandbo
         return AccessDenied(f"pulumi {verb} failed: {_shortened(text)}", suggestions=["sandbox doctor"])
     kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
     return kind(f"pulumi {verb} failed: {_shortened(text)}")
+
+
+def _is_ours(found: re.Match[str]) -> bool:
+    """Tell an argument of a component from whatever else has dots and a colon: a host, a module's exception."""
+    argument = found["argument"]
+    return argument is None or argument in _arguments() or found["problem"].startswith(_UNKNOWN_ARGUMENT)
+
+
+@cache
+def _arguments() -> frozenset[str]:
+    """Return the names of all components' arguments, in both spellings."""
+    names = {name for model in _MODELS for name in model.model_fields} | {*_ARGUMENTS_BESIDE}
+    return frozenset({*names, *map(to_camel, names)})
 
 
 def protected(urn: str) -> Refused:

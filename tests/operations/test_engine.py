@@ -198,6 +198,45 @@ def test_what_the_engine_says_in_our_words(
     assert "unprotect" not in str(error)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "one.imgae: is not a known key: did you mean image?",
+        "one.resource_limits.cpu: is a secret: secrets are for env alone",
+        "one.resourceLimits.memory: 1 is below 4Mi",
+        "one.volumes[0].mountPath: is missing: an absolute path such as /data",
+        "one.image_auth.password: is missing",
+        "one.expiresAt: is not available yet in this version",
+        "proxy.upstreams[0].key: is missing: the provider's key, as a secret Output",
+        "proxy.databaseUrl: is not a URL",
+        "cap.actorId: is blank",
+        "one.env.a.b: is not a string but of type int",
+        'sandbox-components:namespace: "X" is not a namespace',
+    ],
+)
+def test_our_own_fields(said: str) -> None:
+    error = fault(f"Diagnostics:\nerror: {said}\nerror: preview failed", "preview", "dev")
+    assert type(error) is InvalidInput
+    assert str(error) == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "registry.example: connection refused",
+        "error: host.name: text",
+        "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='db.example', port=443)",
+        "error: Program failed with an unhandled exception:\nbotocore.exceptions.NoCredentialsError: Unable to locate",
+        "agents.settings: no such module",
+        "error: could not open secrets: api.example.com: no such host",
+    ],
+)
+def test_fields_of_others_are_no_fields_of_ours(said: str) -> None:
+    error = fault(said, "up", "dev")
+    assert type(error) is SandboxError
+    assert error.message == f"pulumi up failed: {said}".replace("\n", "\n  ")
+
+
 @pytest.mark.parametrize("said", ["failed to load checkpoint: EOF", "failed to load: unexpected end of JSON input"])
 def test_a_state_that_was_cut_off(said: str) -> None:
     here = fault(f"warning: x\nerror: {said}", "preview", "dev", Path("/my state"))
