@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ class Resumed:
 
     name: str
     outcome: str
-    """`resumed`, `already running`, `resuming` (not waited for) or `would resume`."""
+    """`resumed`, `already running`, or where nobody waited: `resuming`, `would resume`, `not paused, not ready`."""
 
 
 def resume(
@@ -64,7 +64,7 @@ def resume(
         if name not in paused and observe(SandboxSnapshot(found, pods[name], is_partial=True), cluster.now()).is_ready
     ]
     if dry_run:
-        return [Resumed(n, "would resume" if n in paused else "already running") for n in statefulsets]
+        return [Resumed(n, _without_waiting(n, paused, ready, "would resume")) for n in statefulsets]
     begun = cluster.now()
     for name in paused:
         note = Record(
@@ -78,5 +78,13 @@ def resume(
     if wait and starting:
         old = {name: uid(pods[name]) for name in paused if pods[name] is not None}
         wait_ready(cluster, namespace, starting, timeout=timeout, since=begun, old_uids=old, report=report)
-    done = "resumed" if wait else "resuming"
-    return [Resumed(n, "already running" if n in ready else done) for n in statefulsets]
+    if not wait:
+        return [Resumed(n, _without_waiting(n, paused, ready, "resuming")) for n in statefulsets]
+    return [Resumed(n, "already running" if n in ready else "resumed") for n in statefulsets]
+
+
+def _without_waiting(name: str, paused: Collection[str], ready: Collection[str], done: str) -> str:
+    """Return what may be said of a sandbox whose pod nobody has seen become ready."""
+    if name in paused:
+        return done
+    return "already running" if name in ready else "not paused, not ready"

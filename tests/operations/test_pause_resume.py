@@ -164,6 +164,15 @@ def test_resume_without_waiting_only_scales() -> None:
     assert dig(api.objects[SET], "spec", "replicas") == 1
 
 
+@pytest.mark.parametrize("how", [{"wait": False}, {"dry_run": True}])
+def test_nobody_says_that_a_sick_one_runs_or_resumes(how: dict[str, bool]) -> None:
+    api = sandbox_in(FakeApi())
+    api.put(api_pod(pod(waiting("CrashLoopBackOff"), ready=False)))
+    with api.cluster() as cluster:
+        assert resume(cluster, NAMESPACE, [NAME], **how)[0].outcome == "not paused, not ready"  # type: ignore[arg-type]
+    assert api.changes() == []
+
+
 def test_who_may_not_watch_waits_by_listing() -> None:
     api = sandbox_in(FakeApi())
     api.on_scale = lambda name, replicas: api.objects[SET]["status"].update(observedGeneration=9)
