@@ -7,6 +7,7 @@ container's first process alone; a plain `sh -c` would die of it and leave the a
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from sandbox_components.spec.sandbox import SandboxSpec
 
@@ -53,6 +54,22 @@ _EXPANDED = re.compile(r"\$[$(\x80-\U0010ffff]")
 def exactly(text: str) -> str:
     """Return `text` so that Kubernetes' expansion yields it unchanged."""
     return text.replace("$", "$$") if _EXPANDED.search(text) else text
+
+
+def plainly(text: object) -> Any:
+    """Return what a process will be given: the inverse of `exactly`."""
+    if not isinstance(text, str):
+        return text
+    halved = text.replace("$$", "$")
+    return halved if exactly(halved) == text else text
+
+
+def read_process(command: list[Any]) -> dict[str, Any]:
+    """Return a container's `command` as the `command` or `entrypoint` it was made of: inverse of `first_process`."""
+    words = [plainly(word) for word in command]
+    if len(words) == 5 and words[:4] == ["/bin/sh", "-c", SHELL_LINE, "sandbox"]:
+        return {"command": words[4]}
+    return {"entrypoint": words}
 
 
 def first_process(spec: SandboxSpec) -> dict[str, list[str]]:

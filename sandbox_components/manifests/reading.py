@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox_components.manifests.process import SHELL_LINE, exactly
+from sandbox_components.manifests.process import plainly, read_process
 from sandbox_components.spec import naming
 from sandbox_components.spec.image import check_image, pull_policy
 
@@ -136,18 +136,7 @@ def _usual_policy(image: object) -> str | None:
 def _process(command: object) -> dict[str, Any]:
     if not isinstance(command, list):
         return {"entrypoint": command}
-    words = [plainly(word) for word in command]
-    if len(words) == 5 and words[:4] == ["/bin/sh", "-c", SHELL_LINE, "sandbox"]:
-        return {"command": words[4]}
-    return {"entrypoint": words}
-
-
-def plainly(text: object) -> Any:
-    """Return what a process will be given: the inverse of `exactly`."""
-    if not isinstance(text, str):
-        return text
-    halved = text.replace("$$", "$")
-    return halved if exactly(halved) == text else text
+    return read_process(command)
 
 
 def _resources(resources: object) -> dict[str, Any]:

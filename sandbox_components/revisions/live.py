@@ -12,8 +12,7 @@ from typing import Any
 from sandbox_components.errors import InvalidInput
 from sandbox_components.kube.objects import Json, dig, items, named, text
 from sandbox_components.manifests.probes import probes
-from sandbox_components.manifests.process import SHELL_LINE
-from sandbox_components.manifests.reading import plainly
+from sandbox_components.manifests.process import plainly, read_process
 from sandbox_components.manifests.workload import VOLUME
 from sandbox_components.spec import quantity
 from sandbox_components.spec.health import HealthCheck
@@ -44,14 +43,11 @@ def live_groups(statefulset: Json, service: Json | None, declared: Mapping[str, 
 
 
 def _process(container: Json) -> dict[str, Any]:
-    words = [plainly(str(word)) for word in container.get("command") or []]
+    words = [str(word) for word in container.get("command") or []]
     more = [str(word) for word in container.get("args") or []]
-    if words[:2] == ["/bin/sh", "-c"] and words[2:4] == [SHELL_LINE, "sandbox"] and len(words) == 5 and not more:
-        return {"command": {"command": words[4]}}
-    command: dict[str, Any] = {"entrypoint": words} if words else {}
     if more:
-        command["args"] = more
-    return {"command": command} if command else {}
+        return {"command": {**({"entrypoint": [plainly(word) for word in words]} if words else {}), "args": more}}
+    return {"command": read_process(words)} if words else {}
 
 
 def _resources(container: Json) -> Json:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sandbox_components.manifests.reading import UNKNOWN, Reading, plainly, read_workload
+from sandbox_components.manifests.process import plainly
+from sandbox_components.manifests.reading import UNKNOWN, Reading, read_workload
 from sandbox_components.manifests.workload import claim_of, mount_path, stateful_set
 from sandbox_components.spec.revision import revision_groups
 from sandbox_components.spec.sandbox import SandboxSpec, read_sandbox
