@@ -65,6 +65,8 @@ class AccessDenied(SandboxError):
 
     code = "access_denied"
     exit_code = 3
+    right = ""
+    """The one that is missing, such as `list events`; empty where it isn't for want of one."""
 
 
 class Refused(SandboxError):

@@ -11,7 +11,7 @@ import click
 
 from sandbox_components.cli.output import NONE, UNKNOWN, age, harmless, print_table, shown
 from sandbox_components.errors import SandboxError
-from sandbox_components.kube.observation import Event, Observation, State
+from sandbox_components.kube.observation import Observation, State
 from sandbox_components.spec.naming import CONTAINER, pod_name
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def print_sections(
     _print_section("Workspace", _workspace(seen))
     _print_section("Ports", _ports(seen))
     if seen.proxy is not None:
-        _print_section("Spending", _spending(seen.proxy, limits))
+        _print_section("Spending", _spending(seen, limits))
     if with_events:
-        _print_events(seen.events, now)
+        _print_events(seen, now)
     for label, step in next_steps(seen):
         click.echo(f"{label}: {harmless(step)}")
 
@@ -124,8 +124,8 @@ def _health(seen: Observation, now: datetime) -> Lines:
         ended = f"code {status.code}" + (f", {status.signal}" if status.signal else "")
     return [
         ("Agent running", "yes" if seen.agent_running else "no"),
-        ("Started", _at(seen.started_at, now) if seen.started_at else NONE),
-        ("Last activity", _at(seen.last_activity_at, now) if seen.last_activity_at else NONE),
+        ("Started", _last(seen.started_at, now)),
+        ("Last activity", _denied(seen, "lastActivityAt") or _last(seen.last_activity_at, now)),
         ("Probe", seen.probe.status.value),
         ("Health check", configured),
         ("Restarts", str(seen.probe.restart_count)),
@@ -139,31 +139,33 @@ def _workspace(seen: Observation) -> Lines:
     if not disk.persistent:
         path = shown(disk.mount_path)
         return [("Mount path", path), ("Claim", "<none> (ephemeral: nothing is kept over a pause or restart)")]
+    denied = _denied(seen, "workspace")
     size = shown(disk.size)
     if disk.capacity and disk.capacity != disk.size:
         size += f" (provisioned: {disk.capacity})"
     return [
         ("Mount path", f"{shown(disk.mount_path)} (kept; everything else is scratch)"),
         ("Claim", shown(disk.claim_name)),
-        ("Phase", disk.phase or UNKNOWN),
-        ("Size", size),
-        ("Class", shown(disk.storage_class)),
+        ("Phase", denied or disk.phase or UNKNOWN),
+        ("Size", denied or size),
+        ("Class", denied or shown(disk.storage_class)),
     ]
 
 
 def _ports(seen: Observation) -> Lines:
-    if not seen.ports:
-        return [("Exposed", NONE)]
-    return [
+    lines = [
         (port.name or "port", f"{port.port}/{port.protocol} at {seen.name}.{seen.namespace}.svc:{port.port}")
         for port in seen.ports
     ]
+    denied = _denied(seen, "service")
+    return [*(lines or [("Exposed", NONE)]), *([("Service", denied)] if denied else [])]
 
 
-def _spending(proxy: str, limits: Sequence[Standing] | SandboxError | None) -> Lines:
-    lines = [("Proxy", proxy)]
+def _spending(seen: Observation, limits: Sequence[Standing] | SandboxError | None) -> Lines:
+    lines = [("Proxy", shown(seen.proxy))]
     if isinstance(limits, SandboxError):
-        return [*lines, ("Limits", f"{UNKNOWN} ({limits.message})")]
+        denied = _denied(seen, "spendingLimits")
+        return [*lines, ("Limits", denied or f"{UNKNOWN} ({limits.message})")]
     from sandbox_components.cli.spend_text import limit_lines
 
     return [*lines, *(limit_lines(limits or ()) or [("Limits", NONE)])]
@@ -176,17 +178,27 @@ def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:
     click.echo()
 
 
-def _print_events(events: tuple[Event, ...], now: datetime) -> None:
+def _print_events(seen: Observation, now: datetime) -> None:
     click.echo(click.style("Events", bold=True))
-    if events:
+    denied = _denied(seen, "events")
+    if seen.events:
         rows = [
             [f"  {age(e.at, now)}", e.type, e.reason, e.kind, e.message + (f" (x{e.count})" if e.count > 1 else "")]
-            for e in events
+            for e in seen.events
         ]
         print_table(["  AGE", "TYPE", "REASON", "OBJECT", "MESSAGE"], rows)
-    else:
-        click.echo(f"  {NONE}")
+    if denied or not seen.events:
+        click.echo(f"  {denied or NONE}")
     click.echo()
+
+
+def _denied(seen: Observation, part: str) -> str | None:
+    """Return what stands in the place of a part that we may not read, None where we may."""
+    return f"not allowed: {seen.denied[part]}" if part in seen.denied else None
+
+
+def _last(moment: datetime | None, now: datetime) -> str:
+    return _at(moment, now) if moment else NONE
 
 
 def _at(moment: datetime | None, now: datetime) -> str:

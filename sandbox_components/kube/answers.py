@@ -62,10 +62,13 @@ def fault(status: int, body: bytes, request: Request, *, server: str, who: str) 
         )
     if status == 403:
         option = f" -n {request.namespace}" if request.namespace else ""
-        return AccessDenied(
-            f'the cluster does not let {who} "{request.verb} {request.resource}"{where}: {said}',
-            suggestions=[f"kubectl auth can-i {request.verb} {request.resource}{option}", "sandbox doctor"],
+        right = f"{request.verb} {request.resource}"
+        denied = AccessDenied(
+            f'the cluster does not let {who} "{right}"{where}: {said}',
+            suggestions=[f"kubectl auth can-i {right}{option}", "sandbox doctor"],
         )
+        denied.right = right
+        return denied
     if status == 404:
         return NotFound(f'there is no {request.resource} "{request.name}"{where}: {said}')
     if status == 409:

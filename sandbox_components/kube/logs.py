@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import httpx2
 
-from sandbox_components.errors import SandboxError, Unreachable
+from sandbox_components.errors import AccessDenied, SandboxError, Unreachable
 from sandbox_components.kube import paths
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.objects import moment
@@ -62,11 +62,17 @@ def read(cluster: Cluster, namespace: str, pod: str, request: LogRequest) -> Ite
 
 
 def last_line_at(cluster: Cluster, namespace: str, pod: str) -> datetime | None:
-    """Return when the agent last wrote a line, None when it hasn't or nobody can tell."""
+    """Return when the agent last wrote a line, None when it hasn't or nobody can tell.
+
+    Raises:
+        AccessDenied: we may not read the log.
+    """
     params = {"container": CONTAINER, "tailLines": "1", "timestamps": "true", "limitBytes": str(_STAMP_BYTES)}
     try:
         with cluster.stream(paths.pod_log(namespace, pod), params, read_seconds=_STAMP_SECONDS) as response:
             start = response.read()
+    except AccessDenied:
+        raise
     except (SandboxError, httpx2.HTTPError):
         return None
     stamp = start.split(b" ", 1)[0].decode(errors="replace")

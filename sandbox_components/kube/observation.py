@@ -172,6 +172,8 @@ class Observation:
     """The inference proxy that it talks to, as NAMESPACE/NAME."""
     grace_seconds: int = 30
     """Time that the agent gets to stop."""
+    denied: Mapping[str, str] = field(default_factory=dict)
+    """`events`, `lastActivityAt`, `service`, `spendingLimits` or `workspace` → the right that is missing to read it."""
 
     @property
     def error_reason(self) -> str | None:

@@ -79,6 +79,7 @@ def portray(
         events=tuple(event_of(event) for event in snapshot.events),
         proxy=text(meta, "annotations", INFERENCE_ANNOTATION) or None,
         grace_seconds=_grace(snapshot.pod_template),
+        denied=snapshot.denied,
     )
 
 

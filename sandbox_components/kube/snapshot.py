@@ -7,8 +7,9 @@ table test.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from sandbox_components.errors import AccessDenied, InvalidInput, NotFound
 from sandbox_components.kube import paths
@@ -50,6 +51,8 @@ class SandboxSnapshot:
     """None when they weren't read: only a pending claim needs them."""
     is_partial: bool = False
     """The claim wasn't read, so that its absence says nothing."""
+    denied: Mapping[str, str] = field(default_factory=dict)
+    """What we may not read (`events`, `service`, `workspace`) → the right that is missing."""
 
     @property
     def name(self) -> str:
@@ -125,25 +128,33 @@ def list_statefulsets(cluster: Cluster, namespace: str | None) -> list[Json]:
 
 
 def read_around(cluster: Cluster, statefulset: Json, *, with_events: bool = True) -> SandboxSnapshot:
-    """Read what belongs to a StatefulSet that was read already.
+    """Read what belongs to a StatefulSet that was read already; what we may not read is left out and named.
 
     Args:
         cluster: where.
         statefulset: the sandbox's.
         with_events: also read events and the Service, which take more requests.
+
+    Raises:
+        AccessDenied: we may not read the pod, without which nothing can be told.
     """
     namespace, name = text(statefulset, "metadata", "namespace"), name_of(statefulset)
     pod = cluster.find(paths.pods(namespace, pod_name(name)))
     wanted = claim_of(dig(statefulset, "spec", "template", "spec") or {})
-    claim = cluster.find(paths.claims(namespace, wanted)) if wanted else None
+    claim = service = None
     events: list[Json] = []
-    service = None
+    denied: dict[str, str] = {}
+    if wanted:
+        with noted("workspace", denied):
+            claim = cluster.find(paths.claims(namespace, wanted))
     if with_events:
-        service = cluster.find(paths.services(namespace, name))
+        with noted("service", denied):
+            service = cluster.find(paths.services(namespace, name))
         about = [("StatefulSet", name), ("Pod", pod_name(name))]
         about += [("PersistentVolumeClaim", wanted)] if wanted else []
-        for kind, involved in about:
-            events += read_events(cluster, namespace, kind, involved)
+        with noted("events", denied):
+            for kind, involved in about:
+                events += read_events(cluster, namespace, kind, involved)
     return SandboxSnapshot(
         statefulset=statefulset,
         pod=pod,
@@ -151,7 +162,20 @@ def read_around(cluster: Cluster, statefulset: Json, *, with_events: bool = True
         service=service,
         events=in_order(events),
         storage_classes=_classes_for(cluster, [claim] if claim else []),
+        is_partial="workspace" in denied,
+        denied=denied,
     )
+
+
+@contextmanager
+def noted(part: str, denied: dict[str, str]) -> Iterator[None]:
+    """Go on where a right is missing to read a part of a sandbox, and note which."""
+    try:
+        yield
+    except AccessDenied as error:
+        if not error.right:
+            raise
+        denied[part] = error.right
 
 
 def read_events(cluster: Cluster, namespace: str | None, kind: str, name: str = "") -> list[Json]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from sandbox_components.errors import SandboxError
+from sandbox_components.errors import AccessDenied, SandboxError
 from sandbox_components.kube import logs, paths, scaling
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.exits import exit_status
@@ -105,7 +106,8 @@ def _note(cluster: Cluster, plan: _Plan, reason: str | None) -> Record:
     seen: Observation = observe(SandboxSnapshot(plan.statefulset, plan.pod, is_partial=True), cluster.now())
     last_log_at = None
     if plan.pod is not None and seen.agent_running:
-        last_log_at = logs.last_line_at(cluster, seen.namespace, name_of(plan.pod))
+        with contextlib.suppress(AccessDenied):
+            last_log_at = logs.last_line_at(cluster, seen.namespace, name_of(plan.pod))
     return Record(
         mode="Paused",
         by=cluster.who,

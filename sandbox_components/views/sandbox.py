@@ -10,15 +10,17 @@ from sandbox_components.views.wire import envelope, stamp, wired
 
 
 def sandbox_view(observation: Observation, *, with_events: bool = True) -> dict[str, Any]:
-    """Return one sandbox as `kind: Sandbox`."""
+    """Return one sandbox as `kind: Sandbox`; `notAllowed` has what we may not read, each with the missing right."""
     body = _body(observation)
     if with_events:
         body["events"] = wired(observation.events)
-    return envelope("Sandbox", body)
+        if "events" in observation.denied and not observation.events:
+            body["events"] = None
+    return envelope("Sandbox", {**body, "notAllowed": dict(observation.denied)})
 
 
 def list_view(observations: Iterable[Observation]) -> dict[str, Any]:
-    """Return several sandboxes as `kind: SandboxList`, without events and last activity, which take a request each."""
+    """Return several sandboxes as `kind: SandboxList`, without what takes requests for each."""
     return envelope("SandboxList", {"items": [_row(observation) for observation in observations]})
 
 

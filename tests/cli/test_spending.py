@@ -291,6 +291,16 @@ def test_describe_tells_what_the_proxy_told_of_limits(cluster: Cluster, command:
     assert told == ["nightly-month-1a has spent $0.04 of $0.05"]
 
 
+def test_describe_without_the_right_to_ask_the_proxy(cluster: Cluster, command: Command) -> None:
+    cluster.answer = 403, {"kind": "Status", "message": "forbidden"}
+    said = command("describe", "nightly", "--no-events")
+    assert said.code == 0
+    assert "Limits:         not allowed: get services/proxy" in said.out
+    found = json.loads(command("describe", "nightly", "--no-events", "-o", "json").out)
+    assert found["spendingLimits"] is None
+    assert found["notAllowed"] == {"spendingLimits": "get services/proxy"}
+
+
 def test_describe_asks_nobody_where_there_is_no_inference(cluster: Cluster, command: Command) -> None:
     cluster.mark({})
     said = command("describe", "nightly", "--no-events")

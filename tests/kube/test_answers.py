@@ -60,6 +60,8 @@ def test_a_403_names_what_has_to_be_granted() -> None:
     error = fault(403, b"{}", request, server="https://api.example", who="ada")
     assert '"patch statefulsets/scale" in namespace "agents"' in error.message
     assert error.suggestions[0] == "kubectl auth can-i patch statefulsets/scale -n agents"
+    assert isinstance(error, AccessDenied)
+    assert error.right == "patch statefulsets/scale"
 
 
 def test_an_answer_that_is_no_status_is_shown_cut() -> None:

@@ -83,6 +83,7 @@ SANDBOX = {
     "events": [
         {"at": "str", "kind": "str", "type": "str", "reason": "str", "message": "str", "count": "int"},
     ],
+    "notAllowed": {},
 }
 
 
@@ -114,7 +115,13 @@ def test_no_key_is_left_out_of_a_paused_and_ephemeral_one() -> None:
 def test_a_list_leaves_out_what_takes_a_request_each() -> None:
     view = list_view([FULL, EMPTY])
     assert (view["schemaVersion"], view["kind"], len(view["items"])) == (1, "SandboxList", 2)
-    assert set(SANDBOX) - set(view["items"][0]) == {"schemaVersion", "kind", "events", "lastActivityAt"}
+    assert set(SANDBOX) - set(view["items"][0]) == {
+        "schemaVersion",
+        "kind",
+        "events",
+        "lastActivityAt",
+        "notAllowed",
+    }
     assert row_view(FULL) == {"schemaVersion": 1, "kind": "Sandbox", **view["items"][0]}
 
 

@@ -10,7 +10,7 @@ import click
 from sandbox_components.cli.changing import engine_of
 from sandbox_components.cli.options import Target, name_argument, output_option, target_options
 from sandbox_components.cli.output import print_document
-from sandbox_components.errors import SandboxError
+from sandbox_components.errors import AccessDenied, SandboxError
 
 if TYPE_CHECKING:
     from sandbox_components.kube.client import Cluster
@@ -38,7 +38,8 @@ def command(target: Target, name: str, output: str, no_events: bool) -> None:
         limits: tuple[Standing, ...] | SandboxError | None = None
         if seen.proxy is not None:
             limits, told = _limits(cluster, target, name, seen)
-            seen = replace(seen, events=(*seen.events, *told))
+            denied = {"spendingLimits": limits.right} if isinstance(limits, AccessDenied) and limits.right else {}
+            seen = replace(seen, events=(*seen.events, *told), denied={**seen.denied, **denied})
     if output == "text":
         from sandbox_components.cli.sections import print_sections
 
