@@ -37,6 +37,8 @@ class Source:
     params: Mapping[str, str] = field(default_factory=dict)
     skip_old: bool = False
     """Leave out what is there at the beginning; used for events."""
+    polled: bool = True
+    """List again and again where watching isn't allowed; else that is told, once, and nothing else of this source."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Change:
     objects: tuple[Json, ...]
     whole: bool = False
     is_deletion: bool = False
+    denied: AccessDenied | None = None
+    """This source can't be watched."""
 
 
 class Feed:
@@ -105,7 +109,10 @@ class Feed:
                 try:
                     version = self._watch(source, version)
                     continue
-                except AccessDenied:
+                except AccessDenied as error:
+                    if not source.polled:
+                        self._queue.put(Change(source.key, (), denied=error))
+                        return
                     can_watch = False
                     continue
                 except Gone:

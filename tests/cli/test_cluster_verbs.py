@@ -106,6 +106,57 @@ def test_describe_tells_the_last_log_line_as_activity(api: FakeApi, sandbox: Com
     assert json.loads(sandbox("describe", NAME, "-o", "json").out)["lastActivityAt"] == "2026-11-29T11:59:30Z"
 
 
+@pytest.mark.parametrize(
+    ("refused", "part", "right", "line"),
+    [
+        ("events", "events", "list events", "\n  not allowed: list events"),
+        ("services/.*", "service", "get services", "Service:        not allowed: get services"),
+        ("pods/.*/log", "lastActivityAt", "get pods/log", "Last activity:  not allowed: get pods/log"),
+        (
+            "persistentvolumeclaims/.*",
+            "workspace",
+            "get persistentvolumeclaims",
+            "Phase:          not allowed: get persistentvolumeclaims",
+        ),
+    ],
+)
+def test_describe_shows_all_that_may_be_read(
+    refused: str, part: str, right: str, line: str, api: FakeApi, sandbox: Command
+) -> None:
+    sandbox_in(api)
+    whole = sandbox("describe", NAME).out
+    api.refused[f"GET .*/{refused}"] = (403, "forbidden")
+    answer = sandbox("describe", NAME)
+    assert (answer.code, answer.err) == (0, "")
+    assert line in answer.out
+    assert len(set(whole.splitlines()) - set(answer.out.splitlines())) <= 3
+    found = json.loads(sandbox("describe", NAME, "-o", "json").out)
+    assert found["notAllowed"] == {part: right}
+    assert found["state"] == "Running"
+    assert part == "service" or not (found["workspace"]["phase"] if part == "workspace" else found[part])
+
+
+@pytest.mark.parametrize("refused", ["statefulsets/.*", "pods/[^/]*"])
+def test_describe_needs_the_sandbox_itself(refused: str, api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.refused[f"GET .*/{refused}"] = (403, "forbidden")
+    answer = sandbox("describe", NAME)
+    assert (answer.code, answer.out) == (3, "")
+
+
+def test_credentials_that_end_midway_are_no_missing_right(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.refused["GET .*/events"] = (401, "expired")
+    answer = sandbox("describe", NAME)
+    assert (answer.code, answer.out) == (3, "")
+
+
+def test_who_may_not_read_logs_may_pause(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    api.refused["GET .*/log"] = (403, "forbidden")
+    assert sandbox("pause", NAME, "--no-wait").code == 0
+
+
 @pytest.mark.parametrize("words", [("describe",), ("pause",), ("resume",), ("logs",)])
 def test_another_stacks_sandbox_is_refused(api: FakeApi, sandbox: Command, words: tuple[str, ...]) -> None:
     sandbox_in(api)
@@ -208,6 +259,15 @@ def test_logs_of_an_earlier_container_that_never_was(api: FakeApi, sandbox: Comm
     answer = sandbox("logs", NAME, "-p")
     assert answer.code == 4
     assert "no earlier container" in answer.err
+
+
+@pytest.mark.parametrize("words", [(), ("-p",), ("-f",)])
+def test_logs_of_a_container_that_is_not_there(api: FakeApi, sandbox: Command, words: tuple[str, ...]) -> None:
+    sandbox_in(api)
+    api.refused["GET .*log"] = (400, "container sidecar is not valid for pod nightly-0")
+    answer = sandbox("logs", NAME, "-c", "sidecar", *words)
+    assert answer.code == 4
+    assert answer.errors == [f'error: sandbox "{NAME}" has no container "sidecar", but: agent']
 
 
 @pytest.mark.parametrize(("words", "code"), [(("logs", NAME), 4), (("exec", NAME, "--", "true"), 125)])
@@ -345,6 +405,41 @@ def test_watching_outlasts_a_cluster_that_is_away_and_minds_no_stack(
     answer = watched(sandbox, monkeypatch, [lambda: api.put(sick) and None], "--stack", "another")
     assert answer.code == 130
     assert [json.loads(line)["state"] for line in answer.out.splitlines()] == ["Running", "Error"]
+
+
+def test_who_may_not_watch_gets_a_list_now_and_then(
+    api: FakeApi, sandbox: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox_in(api)
+    sick = api_pod(pod(waiting("ErrImagePull", "not found"), ready=False))
+    steps: list[Callable[[], object]] = [lambda: None, lambda: api.put(sick), lambda: None]
+    slept: list[float] = []
+    original = api.handle_request
+
+    def refusing(request: httpx2.Request) -> httpx2.Response:
+        if "watch=true" in str(request.url):
+            return httpx2.Response(403, json={"message": "no watch"})
+        return original(request)
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if not steps:
+            raise KeyboardInterrupt
+        steps.pop(0)()
+
+    api.handle_request = refusing  # type: ignore[method-assign]
+    monkeypatch.setattr("sandbox_components.operations.listing.time.sleep", sleep)
+    answer = sandbox("list", "-w", "-o", "json")
+    assert answer.code == 130
+    assert [json.loads(line)["state"] for line in answer.out.splitlines()] == ["Running", "Error"]
+    assert answer.err.splitlines()[0] in (
+        "not allowed: watch statefulsets; listing every 5 s instead",
+        "not allowed: watch pods; listing every 5 s instead",
+    )
+    assert answer.err.count("not allowed") == 1
+    assert slept == [5.0] * 4
+    lists = [path for _, path, params in api.asked if path.endswith("/statefulsets") and params.get("limit") != "1"]
+    assert len(lists) == 4
 
 
 def test_an_agents_last_words_do_nothing_to_the_terminal(api: FakeApi, sandbox: Command) -> None:

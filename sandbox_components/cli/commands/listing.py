@@ -10,6 +10,7 @@ import click
 
 from sandbox_components.cli.options import Target, output_option, target_options
 from sandbox_components.cli.output import age, print_document, print_row, print_table, shown
+from sandbox_components.cli.streams import say
 from sandbox_components.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _watch(cluster: Cluster, namespace: str | None, output: str, no_headers: boo
     widths = [_MIN_WIDTHS.get(head, 12) for head in heads]
     if output in ("table", "wide") and not no_headers:
         print_row(heads, widths)
-    for seen in watch_sandboxes(cluster, namespace):
+    for seen in watch_sandboxes(cluster, namespace, say):
         if output == "json":
             click.echo(json.dumps(row_view(seen), ensure_ascii=False))
         elif output == "name":
