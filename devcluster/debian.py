@@ -77,6 +77,7 @@ POSTGRES_SERVERS = tuple(f"/usr/lib/postgresql/{version}/bin/postgres" for versi
 TEST_PACKAGES = (
     Package("postgresql", files=(POSTGRES_SERVERS,), services=("postgresql.service",)),
     Package("nginx-light", ("nginx",), services=("nginx.service",)),
+    Package("buildah", ("buildah",)),
 )
 """What no cluster needs, but tests and benchmarks do; installed only by name."""
 

@@ -16,7 +16,7 @@ from devcluster import cache
 from devcluster.debian import install_debian_packages
 from devcluster.images import oci, recipes, registry
 
-_PACKAGES = ("skopeo", "docker-registry", "busybox-static", "debootstrap", "debian-archive-keyring", "gcc",
+PACKAGES = ("skopeo", "docker-registry", "busybox-static", "debootstrap", "debian-archive-keyring", "gcc",
              "libc6-dev", "util-linux")  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def ensure_registry_storage(bin_dir: Path | None = None) -> Path:
         devcluster.debian.DebianError: a tool is missing and can't be installed.
         devcluster.images.debian_root.RootError, devcluster.images.registry.RegistryError: a step failed.
     """
-    install_debian_packages(_PACKAGES)
+    install_debian_packages(PACKAGES)
     home = cache.cache_root() / "images"
     wanted = recipes.images(None if bin_dir is None else bin_dir / "coredns")
     key = cache.digest(
@@ -56,7 +56,7 @@ def _fill(work: Path, layers: Path, wanted: list[recipes.Image]) -> None:
     digests = {}
     with registry.loopback_registry(storage) as address:
         for image in wanted:
-            archives = [_layer(part, layers, work) for part in image.layers]
+            archives = [layer_archive(part, layers, work) for part in image.layers]
             layout = work / f"{image.name}-{image.tag}"
             digests[image.reference] = oci.write_image(layout, image.tag, archives, image.config)
             registry.push(layout, image.tag, address, image.reference)
@@ -64,7 +64,7 @@ def _fill(work: Path, layers: Path, wanted: list[recipes.Image]) -> None:
     (work / "result" / "digests.json").write_text(json.dumps(digests, indent=2) + "\n")
 
 
-def _layer(layer: recipes.Layer, layers: Path, work: Path) -> Path:
+def layer_archive(layer: recipes.Layer, layers: Path, work: Path) -> Path:
     """The layer's archive from the cache, made first if need be."""
     archive = layers / f"{layer.name}-{layer.key}.tar"
     if not archive.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from devcluster.images import debian_root, oci
 
 FILES = Path(__file__).parent / "files"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PYTHON_ENV = (f"PATH={PATH}", "LANG=C.UTF-8", "PYTHONUNBUFFERED=1")
 # This busybox's wget fails without a word inside containers; the others need a system that runs init.
 _LEFT_OUT = {"wget", "busybox", "init", "linuxrc", "halt", "poweroff", "reboot"}
 
@@ -106,23 +108,28 @@ def make_coredns(root: Path, binary: Path) -> None:
             shutil.copy(Path(word).resolve(), target)
 
 
+def make_pip(root: Path) -> None:
+    """This interpreter's pip, which is pure Python, where Debian's looks for modules: Debian's own needs a compiler."""
+    target = root / "usr/local/lib/python3.11/dist-packages/pip"
+    shutil.copytree(_pip(), target, ignore=shutil.ignore_patterns("__pycache__"))
+
+
 def images(coredns: Path | None) -> list[Image]:
     """Every image that can be made; coredns only when its binary is there."""
-    python = Layer("python", debian_root.make_python_root, _key(debian_root), minutes=1.5)
+    python = _python()
     busybox = Layer("busybox", make_busybox, _key(make_busybox, Path(_program("busybox"))))
     pause = Layer("pause", make_pause, _key(make_pause, FILES / "pause.c"))
     agent = Layer("agent", make_agent, _key(make_agent, *sorted((FILES / "agent").glob("*.*"))))
     path = f"PATH={PATH}"
-    python_env = [path, "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"]
     made = [
         Image("pause", "1", (pause,), {"Entrypoint": ["/pause"], "User": "65535:65535"}),
         Image("busybox", "1", (busybox,), {"Cmd": ["sh"], "Env": [path]}),
-        Image("python", "3.11", (python,), {"Cmd": ["python3"], "Env": python_env}),
+        Image("python", "3.11", (python,), {"Cmd": ["python3"], "Env": [*_PYTHON_ENV]}),
     ]
     for version in ("1", "2"):
         config = {
             "Cmd": ["./start.sh"],
-            "Env": [*python_env, f"AGENT_VERSION={version}"],
+            "Env": [*_PYTHON_ENV, f"AGENT_VERSION={version}"],
             "WorkingDir": "/app",
             "ExposedPorts": {"8080/tcp": {}},
             "Labels": {"version": version},
@@ -133,6 +140,23 @@ def images(coredns: Path | None) -> list[Image]:
         layer = Layer("coredns", lambda root: make_coredns(root, binary), _key(make_coredns, binary))
         made.append(Image("coredns", "1", (layer,), {"Entrypoint": ["/coredns"], "WorkingDir": "/"}))
     return made
+
+
+def python_with_pip() -> Image:
+    """What Dockerfiles are built on here; no cluster has it in its registry."""
+    pip = Layer("pip", make_pip, _key(make_pip, _pip() / "__init__.py"))
+    return Image("python-pip", "3.11", (_python(), pip), {"Cmd": ["python3"], "Env": [*_PYTHON_ENV]})
+
+
+def _python() -> Layer:
+    return Layer("python", debian_root.make_python_root, _key(debian_root), minutes=1.5)
+
+
+def _pip() -> Path:
+    found = importlib.util.find_spec("pip")
+    if found is None or found.origin is None:
+        raise ClusterError("this Python has no pip: use the one that `make` sets up, .venv/bin/python")
+    return Path(found.origin).parent
 
 
 def _key(source: Any, *inputs: Path) -> str:
