@@ -374,7 +374,7 @@ async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
 
 
 def main() -> None:
-    """Serve on a free port of the loopback device, say the URL, and end with standard input."""
+    """Serve on a free port of the address in the arguments, say the URL, and end with standard input."""
     import logging
     import socket
 
@@ -382,10 +382,10 @@ def main() -> None:
 
     logging.disable(logging.CRITICAL)  # a cut connection is meant
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio sets no TCP_NODELAY
-    listener.bind(("127.0.0.1", 0))
+    listener.bind(((sys.argv[1:] or ["127.0.0.1"])[0], 0))
     listener.listen(1024)
     server = uvicorn.Server(uvicorn.Config(Provider(), log_config=None, lifespan="off", ws="none", http="httptools"))
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    print("http://{}:{}".format(*listener.getsockname()), flush=True)
 
     def until_the_end() -> None:
         sys.stdin.read()
