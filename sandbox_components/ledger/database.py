@@ -6,6 +6,8 @@ all processes. So a transaction sees everything that was committed before it and
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -67,7 +69,7 @@ class Database:
 
     def __init__(self, url: str) -> None:
         read = _read_url(url)
-        self.name = read.render_as_string(hide_password=True)
+        self.name = read.set(query={}).render_as_string(hide_password=True)
         self._is_sqlite = read.get_backend_name() == "sqlite"
         arguments = {"timeout": WAIT_SECONDS} if self._is_sqlite else _POSTGRES_ARGUMENTS
         try:
@@ -84,6 +86,7 @@ class Database:
         self._writer: Connection | None = None
         event.listen(self._engine, "connect", _set_up_sqlite if self._is_sqlite else _set_up_postgres)
         if self._is_sqlite:
+            event.listen(self._engine, "do_connect", _make_sqlite)
             event.listen(self._engine, "begin", _begin_sqlite)
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -191,9 +194,18 @@ def _read_url(url: str) -> URL:
         raise InvalidInput(
             "ledger", "is not the URL of a ledger: accepted are sqlite:////folder/file and postgresql://user@host/name"
         ) from None
+    if "@" in f"{read.host}{read.database}" and driver != "sqlite":  # where a part of the password would be shown
+        raise InvalidInput("ledger", "has one @ too many: in a user's name and a password it is written %40")
     if driver == "sqlite" and (not read.database or read.database == ":memory:"):
         raise InvalidInput("ledger", "a SQLite ledger needs a file: sqlite:////folder/file")
     return read.set(drivername=driver)
+
+
+def _make_sqlite(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> None:
+    """Make a new file so that its owner alone reads who spent what; those that SQLite makes beside it are as it is."""
+    if not options.get("uri"):
+        with contextlib.suppress(OSError):  # which the driver tells of
+            os.close(os.open(arguments[0], os.O_RDONLY | os.O_CREAT, 0o600))
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -109,3 +110,16 @@ def test_every_step_has_one_before_it() -> None:
 def test_no_url_of_a_ledger(url: str) -> None:
     with pytest.raises(InvalidInput, match="sqlite:////folder/file"):
         Database(url)
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(f"sqlite:///{tmp_path}/ledger.db"):
+            files = {(path.name, path.stat().st_mode & 0o777) for path in tmp_path.iterdir()}
+            assert files == {("ledger.db", 0o600), ("ledger.db-wal", 0o600), ("ledger.db-shm", 0o600)}
+
+    before = os.umask(0)
+    try:
+        asyncio.run(scenario())
+    finally:
+        os.umask(before)

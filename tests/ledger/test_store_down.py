@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from sandbox_components.errors import InvalidInput
 from sandbox_components.ledger.database import Database
 from sandbox_components.ledger.ledger import Ledger
 from sandbox_components.ledger.model import LEASE, Cost, StoreDown
@@ -236,3 +237,9 @@ def test_no_password_in_what_is_said() -> None:
     assert "hunter2" not in str(caught.value)
     assert "127.0.0.1:1" in str(caught.value)
     assert "hunter2" not in Database("postgresql://me:hunter2@127.0.0.1:1/ledger").name
+    in_query = Database("postgresql://me@127.0.0.1:1/ledger?password=hunter2&connect_timeout=1")
+    assert "hunter2" not in in_query.name
+    for url in ("postgresql://me:hun@ter2@127.0.0.1:1/ledger", "postgresql://me:h@un/ter2@127.0.0.1:1/ledger"):
+        with pytest.raises(InvalidInput, match="written %40") as refused:
+            Database(url)
+        assert "ter2" not in str(refused.value)
