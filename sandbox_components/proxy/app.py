@@ -133,8 +133,9 @@ class Proxy:
         undo.enter_context(self._desk.place(identity.sandbox_id))
         body = await self._desk.read(visit.headers, receive)
         visit.is_body_read = True
-        undo.callback(self._desk.forget, body)
+        undo.callback(self._desk.forget, len(body))
         plan, prices, most = self._plan(visit, endpoint, body)
+        del body  # what is sent may be another, and one copy of it is enough
         visit.most_nanos = most.nanos
         upstream = choose(self._upstreams, endpoint.api, plan.model if plan else None)
         if upstream is None:
@@ -155,7 +156,7 @@ class Proxy:
         self._metrics.held_for(time.monotonic() - begun)
         if isinstance(outcome, Refusal):
             return outcome
-        await self._pass_on(visit, body, plan, prices, most, outcome, receive, send)
+        await self._pass_on(visit, plan, prices, most, outcome, receive, send)
         return None
 
     def _plan(self, visit: Visit, endpoint: Endpoint, body: bytes) -> tuple[Plan | None, ModelPrices | None, WorstCase]:
@@ -174,7 +175,6 @@ class Proxy:
     async def _pass_on(
         self,
         visit: Visit,
-        body: bytes,
         plan: Plan | None,
         prices: ModelPrices | None,
         most: WorstCase,

@@ -15,8 +15,10 @@ from typing import cast
 import httptools
 
 _MOST_HEADER_BYTES = 256 * 2**10
-_HIGH, _LOW = 256 * 2**10, 64 * 2**10
-"""Bytes of an answer that wait for a slow client before the provider is held up, and before it goes on."""
+_HIGH = 256 * 2**10
+"""Bytes of an answer that wait for a slow client before the provider is held up."""
+_LARGE = 64 * 2**10
+"""Bytes of a request's body that isn't copied to be sent in one piece with its head."""
 
 
 class Broken(Exception):
@@ -44,7 +46,7 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         self._keeps_alive = True
 
-    async def ask(self, request: bytes, seconds: float) -> None:
+    async def ask(self, head: bytes, body: bytes, seconds: float) -> None:
         """Send a whole request and wait for the head of its answer, which is then in `status` and `headers`.
 
         Raises:
@@ -53,7 +55,11 @@ class Connection(asyncio.Protocol):
         """
         self.status, self.headers, self._header_bytes = 0, [], 0
         self._is_asked, self._has_head, self._is_whole, self._is_framed = True, False, False, False
-        self._transport.write(request)
+        if len(body) < _LARGE:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
         async with asyncio.timeout(seconds):
             while not self._has_head:
                 await self._wait()

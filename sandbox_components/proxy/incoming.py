@@ -68,7 +68,7 @@ class Desk:
                 del self._in_flight[sandbox_id]
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:
-        """Return the body. Its bytes count until `forget` is called with them.
+        """Return the body. Its bytes count until `forget` is called with their number.
 
         Raises:
             BadRequest: it is too large, or too slow.
@@ -98,9 +98,9 @@ class Desk:
             self.buffered -= len(body)
             raise
 
-    def forget(self, body: bytes) -> None:
+    def forget(self, length: int) -> None:
         """Count a body no more."""
-        self.buffered -= len(body)
+        self.buffered -= length
 
     def _check(self, length: int) -> None:
         most = self._bounds.body_bytes

@@ -159,7 +159,7 @@ class Upstream:
         )
         connection = await self._connect()
         try:
-            await connection.ask(head + body, self._timeouts.first_byte)
+            await connection.ask(head, body, self._timeouts.first_byte)
         except TimeoutError as error:
             self._give_back(connection)
             raise Lost(f'the upstream "{self.name}" did not answer in time', is_slow=True) from error
