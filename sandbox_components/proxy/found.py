@@ -23,6 +23,8 @@ TOOLS_TOKENS = 1024
 """Instructions added as soon as there are tools or a schema for the answer. Anthropic documents up to 804 for tools."""
 READY_MADE_TOOL_TOKENS = 4096
 """For a tool whose description the provider brings along; Anthropic documents up to 735 for one of its own."""
+TOOLSET_TOKENS = 32 * 768
+"""For a whole family of such tools, of which the largest has 31."""
 
 _PICTURE = re.compile(r"data:image/(?:png|jpe?g|gif|webp);base64,", re.IGNORECASE)
 
@@ -35,6 +37,7 @@ class Found:
         inline_bytes: of the body, those that are no text but pictures.
         pictures: the places of those that are in the body.
         stored_outputs: the places of outputs of earlier calls that the provider kept and reads again.
+        tool_references: names of tools whose definitions the provider puts in, as often as they are named.
         added_tokens: what the provider adds.
         window_because: the field whose input isn't in the body, so that only the window bounds it; empty if none.
     """
@@ -42,6 +45,7 @@ class Found:
     inline_bytes: int = 0
     pictures: list[str] = field(default_factory=list)
     stored_outputs: list[str] = field(default_factory=list)
+    tool_references: list[str] = field(default_factory=list)
     added_tokens: int = BASE_TOKENS
     window_because: str = ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from sandbox_components.proxy.fault import BadRequest
@@ -9,6 +11,7 @@ from sandbox_components.proxy.found import (
     HOSTED_TOOL,
     READY_MADE_TOOL_TOKENS,
     TOOLS_TOKENS,
+    TOOLSET_TOKENS,
     UNKNOWN_PART,
     Found,
     kind_of,
@@ -22,7 +25,6 @@ _PLAIN_BLOCKS = {
     "redacted_thinking",
     "tool_use",
     "search_result",
-    "tool_reference",
     "browser_state",
 }
 _READY_MADE = ("bash_", "text_editor_", "computer_", "browser_toolset_", "memory_")
@@ -42,9 +44,10 @@ def read_messages(document: dict[str, Any], found: Found) -> None:
         for tool, where in objects(document["tools"], "tools"):
             kind = kind_of(tool, where)
             if kind.startswith(_READY_MADE):
-                found.added_tokens += READY_MADE_TOOL_TOKENS
+                found.added_tokens += TOOLSET_TOKENS if "_toolset_" in kind else READY_MADE_TOOL_TOKENS
             elif kind not in ("", "custom"):
                 raise not_passed_on(kind, f"{where}.type", HOSTED_TOOL)
+        found.added_tokens += _repeated(document["tools"], found.tool_references)
     output = document.get("output_config")
     if document.get("tools") or (isinstance(output, dict) and output.get("format") is not None):
         found.added_tokens += TOOLS_TOKENS
@@ -54,6 +57,14 @@ def read_messages(document: dict[str, Any], found: Found) -> None:
         for edit, where in objects(edits, "context_management.edits"):
             if not (kind := kind_of(edit, where)).startswith("clear_"):
                 raise not_passed_on(kind, f"{where}.type", "it runs the model once more within the call")
+
+
+def _repeated(tools: Sequence[dict[str, Any]], references: Sequence[str]) -> int:
+    """Return how much there is of tools that are put in again wherever a block refers to them."""
+    if not references:
+        return 0
+    sizes = {str(tool.get("name")): len(json.dumps(tool)) + TOOLS_TOKENS for tool in tools}
+    return sum(sizes.get(name, 0) for name in references)
 
 
 def _read_content(content: object, where: str, found: Found) -> None:
@@ -67,6 +78,8 @@ def _read_content(content: object, where: str, found: Found) -> None:
             _read_document(block, at, found)
         elif kind == "tool_result":
             _read_content(block.get("content"), f"{at}.content", found)
+        elif kind == "tool_reference":
+            found.tool_references.append(str(block.get("tool_name")))
         elif kind not in _PLAIN_BLOCKS:
             raise not_passed_on(kind, f"{at}.type", UNKNOWN_PART)
 

@@ -107,7 +107,7 @@ def read_request(endpoint: Endpoint, body: bytes) -> Plan:
         found,
         0 if endpoint is EMBEDDINGS else _output_limit(endpoint, document),
         _choices(document),
-        len(body) if document.get("prediction") is not None else 0,
+        _extra_output(document, body),
         tiers,
         needed,
         _geo(document),
@@ -134,18 +134,30 @@ def _flag(document: dict[str, Any], name: str, prefix: str = "") -> bool:
     return value is True
 
 
-def _count(document: dict[str, Any], name: str, least: int, most: int) -> int | None:
+def _count(document: dict[str, Any], name: str, least: int, most: int, prefix: str = "") -> int | None:
     value = document.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadRequest(f"{name} is not a whole number from {least} to {most}", param=name)
+        raise BadRequest(f"{prefix}{name} is not a whole number from {least} to {most}", param=f"{prefix}{name}")
     return value
 
 
 def _output_limit(endpoint: Endpoint, document: dict[str, Any]) -> int | None:
-    given = [_count(document, name, 0, MOST_TOKENS) for name in endpoint.limit_fields]
+    # With Anthropic 0 fills the cache; among servers that speak OpenAI's format some take it for no limit.
+    least = 0 if endpoint.api == "anthropic" else 1
+    given = [_count(document, name, least, MOST_TOKENS) for name in endpoint.limit_fields]
     return max((one for one in given if one is not None), default=None)
+
+
+def _extra_output(document: dict[str, Any], body: bytes) -> int:
+    """Return how much a call can write beside its limit: a prediction, and thinking with a budget above the limit."""
+    extra = len(body) if document.get("prediction") is not None else 0
+    thinking = document.get("thinking")
+    if isinstance(thinking, dict):
+        budget = _count(thinking, "budget_tokens", 0, MOST_TOKENS, "thinking.") or 0
+        extra += budget if budget > (_count(document, "max_tokens", 0, MOST_TOKENS) or 0) else 0
+    return extra
 
 
 def _choices(document: dict[str, Any]) -> int:

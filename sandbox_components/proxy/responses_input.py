@@ -73,7 +73,8 @@ def _read_item(item: dict[str, Any], where: str, found: Found) -> None:
         found.window(f"{where}.id")
     elif kind == "reasoning":
         # With its encrypted content it is in the body; without, the provider looks up what an earlier call thought.
-        if not isinstance(item.get("encrypted_content"), str):
+        content = item.get("encrypted_content")
+        if not isinstance(content, str) or not content:
             found.stored_outputs.append(f"{where}.encrypted_content")
     elif kind == "compaction":
         found.window(f"{where}.encrypted_content")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.resources import files
 
 import pytest
 from genai_prices import data_snapshot
 
+from sandbox_components.proxy.fault import Unpriced
 from sandbox_components.proxy.model_table import Capacity, capacity
+from sandbox_components.proxy.prices import Prices
 
 FAMILIES = json.loads((files("sandbox_components.proxy") / "models.json").read_text("utf-8"))["families"]
+AT = datetime(2026, 11, 29, 12, tzinfo=UTC)
 NAMES = [name for family in FAMILIES for name in family["names"]]
 
 
@@ -70,6 +75,26 @@ def test_no_window_is_smaller_than_in_the_price_list() -> None:
             window = capacity(name).window
             if model is not None and model.context_window is not None and window is not None:
                 assert window >= model.context_window, name
+
+
+def test_no_window_ends_below_a_step_of_the_price() -> None:
+    """A price for input above some length says that there is such input, with a beta header at least."""
+    prices, seen = Prices(), 0
+    for provider in data_snapshot.get_snapshot().providers:
+        if provider.id not in ("openai", "anthropic"):
+            continue
+        for name in {*NAMES, *(model.id for model in provider.models)}:
+            try:
+                found = prices.of(provider.id, name, AT)
+            except Unpriced:
+                continue
+            kinds = [
+                kind for rates in found.tiers.values() for kind in asdict(rates).values() if isinstance(kind, tuple)
+            ]
+            last = max(start for kind in kinds for start, _ in kind)
+            seen += last > 0
+            assert last == 0 or (found.capacity.window or 0) > last, name
+    assert seen
 
 
 def test_every_claude_with_a_price_is_in_it() -> None:

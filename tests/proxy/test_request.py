@@ -119,6 +119,13 @@ def test_bodies_that_could_be_read_in_two_ways(found: Endpoint, base: dict[str, 
     assert caught.value.status == 400
 
 
+def test_a_body_of_millions_of_names_is_refused_unread() -> None:
+    text = b"{" + b",".join(b'"%x":1' % at for at in range(1_000_001)) + b"}"
+    with pytest.raises(BadRequest, match="more than 1000000 keys") as caught:
+        read_request(endpoint.CHAT, text)
+    assert caught.value.status == 413
+
+
 @ENDPOINT
 @pytest.mark.parametrize(
     "model", [None, "", 7, ["gpt-4o"], {}, "gpt 4o", "gpt-4o\n", "a" * 300, "../x", "gpt-4o ", "ｇpt-4o"]
@@ -174,6 +181,9 @@ REFUSED: list[tuple[Endpoint, bytes, str]] = [
     (endpoint.CHAT, body(CHAT, max_completion_tokens=10**12), "max_completion_tokens"),
     (endpoint.CHAT, body(CHAT, max_completion_tokens=-1), "max_completion_tokens"),
     (endpoint.CHAT, body(CHAT, max_completion_tokens="9"), "max_completion_tokens"),
+    (endpoint.CHAT, body(CHAT, max_completion_tokens=0), "max_completion_tokens"),
+    (endpoint.CHAT, body(CHAT, max_tokens=0), "max_tokens"),
+    (endpoint.RESPONSES, body(RESPONSES, max_output_tokens=0), "max_output_tokens"),
     (endpoint.CHAT, body(CHAT, max_tokens=1e3), "max_tokens"),
     (endpoint.CHAT, body(CHAT, stream="true"), "stream"),
     (endpoint.CHAT, body(CHAT, stream=1), "stream"),
@@ -279,6 +289,8 @@ REFUSED: list[tuple[Endpoint, bytes, str]] = [
         "context_management.edits[0].type",
     ),
     (endpoint.MESSAGES, body(MESSAGES, context_management=5), "context_management.edits"),
+    (endpoint.MESSAGES, body(MESSAGES, thinking={"budget_tokens": "9999"}), "thinking.budget_tokens"),
+    (endpoint.MESSAGES, body(MESSAGES, thinking={"budget_tokens": -1}), "thinking.budget_tokens"),
     (endpoint.MESSAGES, body(MESSAGES, system=[{"type": "guess"}]), "system[0].type"),
     (endpoint.MESSAGES, block({"type": "container_upload", "file_id": "x"}), "messages[0].content[0].type"),
     (endpoint.MESSAGES, block({"type": "web_search_tool_result"}), "messages[0].content[0].type"),
@@ -369,6 +381,7 @@ PASSED: list[tuple[Endpoint, bytes]] = [
         endpoint.MESSAGES,
         body(MESSAGES, context_management={"edits": [{"type": "clear_tool_uses_20250919"}]}, container=None),
     ),
+    (endpoint.MESSAGES, body(MESSAGES, max_tokens=0)),
     (endpoint.MESSAGES, block({"type": "tool_result", "tool_use_id": "1", "content": "plain"})),
     (endpoint.COUNT_TOKENS, body(MESSAGES, max_tokens=..., mcp_servers=[], tools=[{"type": "web_search_20250305"}])),
 ]

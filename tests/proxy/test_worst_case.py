@@ -144,6 +144,25 @@ def test_tools_add_what_the_provider_adds() -> None:
     tools = [{"name": "mine", "input_schema": {}}, {"type": "bash_20250124", "name": "bash"}]
     text = body(MESSAGES, tools=tools)
     assert held(endpoint.MESSAGES, text).input_tokens == len(text) + 64 + 1024 + 4096
+    for kind in ("browser_toolset_20260801", "computer_toolset_20260801"):
+        text = body(MESSAGES, tools=[{"type": kind}])
+        assert held(endpoint.MESSAGES, text).input_tokens == len(text) + 64 + 1024 + 24_576
+
+
+def test_a_tool_is_held_as_often_as_it_is_referred_to() -> None:
+    tool = {"name": "long", "defer_loading": True, "description": "ä" * 3000, "input_schema": {}}
+    tools = [tool, {"name": "other", "input_schema": {}}]
+    blocks = [{"type": "tool_reference", "tool_name": name} for name in ("long", "long", "nobody", "other")]
+    result = {"type": "tool_result", "tool_use_id": "1", "content": blocks}
+    text = body(MESSAGES, tools=tools, messages=[{"role": "user", "content": [result]}])
+    again = 2 * len(json.dumps(tool)) + len(json.dumps(tools[1])) + 3 * 1024
+    assert held(endpoint.MESSAGES, text).input_tokens == len(text) + 64 + 1024 + again
+
+
+def test_a_budget_for_thinking_above_the_limit_is_held_beside_it() -> None:
+    for budget, most in ((99, 100), (100, 100), (101, 201), (30_000, 30_100)):
+        text = body(MESSAGES, thinking={"type": "enabled", "budget_tokens": budget})
+        assert held(endpoint.MESSAGES, text).output_tokens == most
 
 
 @pytest.mark.parametrize(
@@ -232,7 +251,7 @@ WINDOW = [
         block({"type": "tool_result", "content": [{"type": "document", "source": {"type": "file", "file_id": "f"}}]}),
     ),
 ]
-SIZES = {"chat.completions": 128_000, "responses": 1_050_000, "messages": 200_000}
+SIZES = {"chat.completions": 128_000, "responses": 1_050_000, "messages": 1_000_000}
 
 
 @pytest.mark.parametrize(("found", "text"), WINDOW, ids=[one[0].name for one in WINDOW])
@@ -244,8 +263,9 @@ def test_input_that_is_not_in_the_body_is_the_whole_window(found: Endpoint, text
     assert caught.value.param
 
 
-def test_reasoning_that_the_provider_kept_is_as_long_as_output_can_be() -> None:
-    text = item({"type": "reasoning", "id": "rs_1", "summary": []})
+@pytest.mark.parametrize("more", [{}, {"encrypted_content": None}, {"encrypted_content": ""}])
+def test_reasoning_that_the_provider_kept_is_as_long_as_output_can_be(more: dict[str, Any]) -> None:
+    text = item({"type": "reasoning", "id": "rs_1", "summary": [], **more})
     assert held(endpoint.RESPONSES, text).input_tokens == len(text) + 64 + 128_000
 
 
