@@ -69,10 +69,10 @@ class Prices:
         if own is not None and own.has_price:
             return own.prices(model, is_anthropic=api == "anthropic")
         found = self._kept(api, model, at.date())
-        if own is not None:
-            return ModelPrices(model, found.tiers, found.source, found.version, own.capacity(model), found.is_anthropic)
         if found.capacity.refused:
             raise Unpriced(f"the model {model} can't be capped: {found.capacity.refused}", param="model")
+        if own is not None:
+            return ModelPrices(model, found.tiers, found.source, found.version, own.capacity(model), found.is_anthropic)
         return found
 
     def _bundled(self, api: str, model: str, day: date) -> ModelPrices:

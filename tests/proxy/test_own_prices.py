@@ -9,6 +9,7 @@ import pytest
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.proxy.counts import Usage
+from sandbox_components.proxy.fault import Unpriced
 from sandbox_components.proxy.own_prices import read_own_prices
 from sandbox_components.proxy.prices import Prices
 
@@ -31,6 +32,12 @@ def test_sizes_alone_leave_the_price() -> None:
     prices = own(maxOutputTokens=100, contextWindow=200).of("openai", "gpt-4o", AT)
     assert (prices.capacity.output, prices.capacity.window, prices.source) == (100, 200, "genai-prices")
     assert prices.nanos(Usage(1000, output_tokens=500)) == 7_500_000
+
+
+def test_sizes_alone_do_not_let_through_what_cannot_be_capped() -> None:
+    prices = Prices(read_own_prices({"gpt-4o-search-preview": {"contextWindow": 1000}}))
+    with pytest.raises(Unpriced, match="searches the web"):
+        prices.of("openai", "gpt-4o-search-preview", AT)
 
 
 def test_a_free_model_costs_nothing() -> None:
