@@ -126,6 +126,7 @@ class UsageReader:
             return False
         if data.strip() == b"[DONE]":
             self.ended = True
+            self.is_complete = self.is_complete or (self._endpoint == "chat.completions" and bool(self._fields))
             return False
         message = _decode(data)
         if message is None:
@@ -142,7 +143,7 @@ class UsageReader:
             self._take(message.response, is_final=kind in _LAST)
         elif not self.failed:
             self.has_output = self.has_output or bool(message.choices)
-            self._take(message, is_final=True)
+            self._take(message, is_final=_is_last(message.choices))
             return self._strips_usage and message.choices == [] and bool(message.usage)
         return False
 
@@ -175,6 +176,13 @@ class UsageReader:
             self.is_complete = self.is_complete or is_final
         if isinstance(message.service_tier, str) and self._fields:
             self._fields["service_tier"] = message.service_tier
+
+
+def _is_last(choices: object) -> bool:
+    """Tell whether the counts in a chunk of a chat are the last: some servers tell them all along."""
+    if not isinstance(choices, list) or not choices:
+        return True
+    return any(isinstance(one, Mapping) and one.get("finish_reason") is not None for one in choices)
 
 
 def _decode(data: bytes) -> _Message | None:

@@ -142,6 +142,14 @@ def test_a_stream_that_broke_off_costs_its_input_and_the_output_that_was_held() 
     assert cost.is_estimated
 
 
+def test_a_stream_that_broke_off_with_counts_so_far_costs_the_output_that_was_held() -> None:
+    running = streams.CHAT_RUNNING_COUNTS.body
+    asked = chat(service_tier="default", user="x" * 2000)
+    cost = asked.charge(running[: running.index(b'"choices":[]')])
+    assert cost.nanos == dollars("176 * 1.25 + 1024 * 0.125 + 4000 * 10")
+    assert cost.is_estimated
+
+
 def test_a_stream_that_broke_off_never_costs_more_than_was_held() -> None:
     asked = messages()
     assert asked.charge(streams.MESSAGES_CUT.body).nanos == asked.worst.nanos

@@ -101,6 +101,18 @@ def test_a_stream_that_breaks_off_is_never_taken_for_complete(answer: Answer) ->
         assert not reader.is_complete
 
 
+def test_counts_told_all_along_are_complete_only_with_the_last() -> None:
+    answer = streams.CHAT_RUNNING_COUNTS
+    running = answer.body[: answer.body.index(b'"choices":[]')].rpartition(b"data:")[0]
+    for cut in range(len(running)):
+        reader, _, _ = read(answer, running[:cut])
+        assert not reader.is_complete
+    stops = running.partition(b"\n\n")[0].replace(b'{"content":"a"}', b'{},"finish_reason":"stop"') + b"\n\n"
+    for end in (b"data: [DONE]\n\n", stops):
+        reader, _, _ = read(answer, running, end)
+        assert reader.is_complete
+
+
 @given(st.binary(max_size=300), st.integers(0, 300), st.sampled_from(["chat.completions", "responses", "messages"]))
 def test_any_bytes_pass_unharmed(noise: bytes, cut: int, endpoint: str) -> None:
     for strips in (False, True):
