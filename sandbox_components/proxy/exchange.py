@@ -150,14 +150,14 @@ class Exchange:
             answer.close()
 
     async def _pass_error(self, answer: Answer, send: Send) -> None:
-        """Pass on that the provider refused. It charges nothing for that, so neither do we."""
+        """Pass on that the provider refused. It charges nothing for that, so neither do we, whatever comes after."""
+        await self._release()
         body = bytearray()
         with contextlib.suppress(Lost):
             async for chunk in answer.chunks():
                 body += chunk
                 if len(body) > _ERROR_BYTES:
                     break
-        await self._release()
         self.result.outcome = "upstream_error"
         if answer.status == 401 or self.order.upstream.key.encode() in body:
             self.result.outcome = "upstream_key_refused"
