@@ -49,6 +49,10 @@ class Wish:
     """An error event in the middle of a stream."""
     size: int = 0
     """Bytes of text in the answer, at least."""
+    told: Mapping[str, Any] = field(default_factory=dict)
+    """Over the fields of the answer's usage."""
+    tier: str = "default"
+    """The service tier that an answer of OpenAI's tells."""
 
 
 @dataclass
@@ -210,8 +214,9 @@ def _chat(seen: Seen, wish: Wish) -> Made:
         "total_tokens": seen.input + seen.output,
         "prompt_tokens_details": {"cached_tokens": seen.cached, "audio_tokens": 0},
         "completion_tokens_details": {"reasoning_tokens": wish.reasoning, "audio_tokens": 0},
+        **wish.told,
     }
-    common = {"id": "chatcmpl-1", "created": 1764400000, "model": seen.model, "service_tier": "default"}
+    common = {"id": "chatcmpl-1", "created": 1764400000, "model": seen.model, "service_tier": wish.tier}
     whole = {
         **common,
         "object": "chat.completion",
@@ -283,6 +288,7 @@ def _messages(seen: Seen, wish: Wish) -> Made:
         "cache_read_input_tokens": seen.cached,
         "output_tokens": seen.output,
         "service_tier": "standard",
+        **wish.told,
     }
     common = {"id": "msg_1", "type": "message", "role": "assistant", "model": seen.model, "stop_sequence": None}
     content = [{"type": "text", "text": _text(wish)}]
