@@ -1,0 +1,57 @@
+"""^C ends the tests, also where the code under test takes it for its user's."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness.interrupts import same_handlers
+from tests.harness.stack import CHECKOUT
+
+pytestmark = pytest.mark.server
+
+TESTS = """
+import signal, time
+from pathlib import Path
+
+def test_takes_an_interrupt_for_its_own():
+    Path({told!r}).write_text("first")
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+
+def test_that_is_not_to_come():
+    Path({told!r}).write_text("second")
+"""
+
+
+def test_an_interrupt_that_a_test_takes_for_its_own_ends_the_run(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    (tmp_path / "test_two.py").write_text(TESTS.format(told=str(told)))
+    arguments = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.conftest", "--rootdir", str(tmp_path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *arguments, "-c", "/dev/null", str(tmp_path / "test_two.py")],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as a shell does in the background
+    ) as tests:
+        while not (told.exists() and told.read_text()):
+            assert tests.poll() is None, tests.stdout and tests.stdout.read()
+        tests.send_signal(signal.SIGINT)
+        said, _ = tests.communicate(timeout=60)
+    assert tests.returncode == pytest.ExitCode.INTERRUPTED, said
+    assert told.read_text() == "first"
+
+
+def test_a_handler_that_stays_is_told_of_and_taken_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(AssertionError, match="handlers of its own: SIGTERM"), same_handlers():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGTERM) == before
