@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from hypothesis import settings
 
 from devcluster import build, cluster
 from devcluster.cluster import Cluster
-from tests.harness import kwok
+from tests.harness import interrupts, kwok
 from tests.harness.api import Api
 from tests.harness.ground import TOOLS, Ground, on_kwok, on_the_node
 from tests.harness.kwok import KwokNode
@@ -27,12 +26,8 @@ settings.load_profile("ci")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep tests that share the cluster in one worker; hear interrupts, whoever has started us.
-
-    A shell starts what runs in the background with both of these ignored, and tests of interrupts would hang.
-    """
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    """Keep tests that share the cluster in one worker; hear interrupts, whoever has started us."""
+    interrupts.hear()
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadgroup"
 
@@ -52,6 +47,21 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     wanted = any(item.get_closest_marker(name) for item in session.items for name in REAL)
     if wanted and not session.config.option.collectonly:
         build.ensure()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[object]:
+    """End the run after a test that took an interrupt of the run for its own."""
+    is_done = yield
+    interrupts.raise_if_taken()
+    return is_done
+
+
+@pytest.fixture(autouse=True)
+def _same_handlers() -> Iterator[None]:
+    """Find the test that leaves a handler of signals behind."""
+    with interrupts.same_handlers():
+        yield
 
 
 @pytest.hookimpl(wrapper=True)
