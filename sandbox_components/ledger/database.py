@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 WAIT_SECONDS = 5
 """How long one transaction may wait for the lock, and a statement for its answer."""
+_STEPS = 100_000
+"""Of SQLite's machine, between two looks at the clock: about a millisecond."""
 _LOCK = 7_302_411_860_053
 """The advisory lock's number, ours alone in a data base of ours."""
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
@@ -98,13 +101,17 @@ class Database:
         with self._writing:
             return self._try_twice(partial(self._write, work))
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[Connection], T], *, seconds: float = WAIT_SECONDS) -> T:
         """Do work that sees the state of one instant and writes nothing.
 
+        Args:
+            work: what to do.
+            seconds: how long it may take, on Postgres each statement of it.
+
         Raises:
-            StoreDown: the store failed.
+            StoreDown: the store failed, or not in time.
         """
-        return self._try_twice(partial(self._read, work))
+        return self._try_twice(partial(self._read, work, seconds))
 
     def close(self) -> None:
         """Close all connections."""
@@ -138,12 +145,20 @@ class Database:
         self._writer = connection
         return result
 
-    def _read(self, work: Callable[[Connection], T]) -> T:
+    def _read(self, work: Callable[[Connection], T], seconds: float) -> T:
         with self._engine.connect() as plain:
             if self._is_sqlite:
-                return self._in_transaction(plain, work)
+                with _ending(plain.connection.dbapi_connection, seconds):
+                    return self._in_transaction(plain, work)
             connection = plain.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-            return self._in_transaction(connection, work)
+            if seconds == WAIT_SECONDS:
+                return self._in_transaction(connection, work)
+
+            def patient(connection: Connection) -> T:
+                connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(seconds * 1000)}")
+                return work(connection)
+
+            return self._in_transaction(connection, patient)
 
     def _in_transaction(self, connection: Connection, work: Callable[[Connection], T]) -> T:
         is_committing = False
@@ -213,6 +228,17 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None
     for line in ("journal_mode = WAL", "synchronous = FULL"):
         connection.execute(f"PRAGMA {line}").close()
+
+
+@contextlib.contextmanager
+def _ending(driver: Any, seconds: float) -> Iterator[None]:
+    """Break off what is read when the time is over: SQLite has no such setting, and nobody can end its thread."""
+    until = time.monotonic() + seconds
+    driver.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    try:
+        yield
+    finally:
+        driver.set_progress_handler(None, _STEPS)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -46,6 +46,10 @@ T = TypeVar("T")
 
 PATIENCE_SECONDS = 8.0
 """How long an operation may take before it counts as failed; longer than one transaction may."""
+OPEN_SECONDS = 60.0
+"""How long opening may take, which brings the schema up to date: nobody's call waits for it."""
+REPORT_SECONDS = 25.0
+"""How long one may take that reads the calls of a whole period; a command waits 30 s for its answer."""
 _FIRST_RETRY_SECONDS = 0.5
 _LAST_RETRY_SECONDS = 8.0
 _MOST_AT_ONCE = 256
@@ -71,6 +75,7 @@ class Ledger:
         self._patience_seconds = patience_seconds
         self._writer = ThreadPoolExecutor(1, "ledger-writer")
         self._readers = ThreadPoolExecutor(2, "ledger-reader")
+        self._reporters = ThreadPoolExecutor(2, "ledger-reporter")
         self._queue: deque[_Waiting] = deque()
         self._draining: asyncio.Task[None] | None = None
         self._owed: dict[str, Settlement | Release] = {}
@@ -92,7 +97,7 @@ class Ledger:
         """
         ledger = cls(Database(url), patience_seconds=patience_seconds)
         try:
-            await ledger._in_thread(ledger._writer, partial(ledger._database.write, migrate))
+            await ledger._in_thread(ledger._writer, partial(ledger._database.write, migrate), OPEN_SECONDS)
         except BaseException:
             await ledger.close()
             raise
@@ -112,8 +117,8 @@ class Ledger:
             _log.error(
                 "the ledger closes and owes %d settlements: their leases' ends will charge them", len(self._owed)
             )
-        for executor in (self._writer, self._readers):
-            await asyncio.to_thread(executor.shutdown)
+        for executor in (self._writer, self._readers, self._reporters):
+            await asyncio.to_thread(executor.shutdown, cancel_futures=executor is not self._writer)
         self._database.close()
 
     async def hold(self, call: Call, now: datetime) -> Hold | Refusal:
@@ -185,21 +190,38 @@ class Ledger:
             time_zone: an IANA name.
         """
         work = partial(report.usage, scope=scope, begins_at=begins_at, ends_at=ends_at, by=by, time_zone=time_zone)
-        return await self._read(work)
+        return await self._report(work)
 
     async def audit(self, since: datetime | None = None) -> list[Discrepancy]:
-        """Return the counters that aren't the sums of their rows; of periods that end after `since`, or of all."""
-        return await self._read(partial(report.discrepancies, since=since))
+        """Return the counters that aren't the sums of their rows; of periods that end after `since`, or of all.
+
+        One after the other, so that none waits long for what it reads.
+        """
+        keys = await self._report(partial(report.counter_keys, since=since))
+        found = [await self._report(partial(report.discrepancy, key=key)) for key in keys]
+        return [one for one in found if one is not None]
+
+    async def check(self) -> None:
+        """Read a row, to see that the store answers."""
+        await self._read(limit_table.list_began)
+
+    async def _report(self, work: Callable[[Connection], T]) -> T:
+        """Read much, in threads of its own: what is short must not wait for it."""
+        read = partial(self._database.read, work, seconds=REPORT_SECONDS)
+        return await self._in_thread(self._reporters, read, REPORT_SECONDS)
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await self._in_thread(self._readers, partial(self._database.read, work))
 
-    async def _in_thread(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    async def _in_thread(
+        self, executor: ThreadPoolExecutor, work: Callable[[], T], patience_seconds: float | None = None
+    ) -> T:
+        seconds = self._patience_seconds if patience_seconds is None else patience_seconds
         try:
-            async with asyncio.timeout(self._patience_seconds):
+            async with asyncio.timeout(seconds):
                 return await asyncio.get_running_loop().run_in_executor(executor, work)
         except TimeoutError:
-            raise self._too_slow() from None
+            raise self._too_slow(seconds) from None
 
     async def _ask(self, operation: Operation) -> Answer:
         waiting = self._put(operation)
@@ -207,13 +229,13 @@ class Ledger:
             async with asyncio.timeout(self._patience_seconds):
                 answer = await waiting.future
         except TimeoutError:
-            raise self._too_slow() from None
+            raise self._too_slow(self._patience_seconds) from None
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def _too_slow(self) -> StoreDown:
-        return StoreDown(f"the ledger at {self._database.name} has not answered for {self._patience_seconds:g} s")
+    def _too_slow(self, seconds: float) -> StoreDown:
+        return StoreDown(f"the ledger at {self._database.name} has not answered for {seconds:g} s")
 
     def _put(self, operation: Operation) -> _Waiting:
         waiting = _Waiting(operation, asyncio.get_running_loop().create_future())

@@ -34,6 +34,11 @@ def everything(connection: Connection) -> list[Limit]:
     return [_limit(tuple(row)) for row in connection.execute(select(limits).order_by(limits.c.id))]
 
 
+def list_began(connection: Connection) -> int | None:
+    """Return when the list was begun that the limits are from, as a column holds it; None before the first one."""
+    return connection.execute(select(limits_list.c.listed_at)).scalar()
+
+
 def replace(connection: Connection, wanted: Sequence[Limit], listed_at: datetime) -> bool:
     """Make the table equal to the limits wanted, with counters for the new ones; whether anything changed.
 
@@ -44,7 +49,7 @@ def replace(connection: Connection, wanted: Sequence[Limit], listed_at: datetime
     if len(by_id) != len(wanted):
         raise ValueError("two limits have one id")
     at = to_column(listed_at)
-    before = connection.execute(select(limits_list.c.listed_at)).scalar()
+    before = list_began(connection)
     if before is not None and before - _OLDER_BY_MICROSECONDS < at < before:
         return False
     if before != at:

@@ -75,13 +75,20 @@ def _key(by: By, row: Any, time_zone: str) -> str:
     return str(row[0]) if by == "model" else ""
 
 
-def discrepancies(connection: Connection, since: datetime | None) -> list[Discrepancy]:
-    """Return the counters that aren't the sums of their rows, of periods that end after an instant (default: all)."""
+def counter_keys(connection: Connection, since: datetime | None) -> list[tuple[str, str, str]]:
+    """Return actor's type, actor's id and period's key of the counters that end after an instant (default: of all)."""
+    key = (counters.c.actor_type, counters.c.actor_id, counters.c.period_key)
     at = to_column(since or datetime(1970, 1, 1, tzinfo=UTC))
-    wrong = []
-    for row in connection.execute(select(counters).where(counters.c.ends_at > at)).all():
-        scope = Scope(row.actor_type, row.actor_id)
-        counted, summed = (row.spent_nanos, row.held_nanos), counter.sums(connection, scope, row.begins_at, row.ends_at)
-        if counted != summed:
-            wrong.append(Discrepancy(scope, row.period_key, counted, summed))
-    return wrong
+    return [(row[0], row[1], row[2]) for row in connection.execute(select(*key).where(counters.c.ends_at > at))]
+
+
+def discrepancy(connection: Connection, key: tuple[str, str, str]) -> Discrepancy | None:
+    """Return how a counter differs from the sums of its rows, None if it doesn't."""
+    kind, actor, period = key
+    is_this = (counters.c.actor_type == kind, counters.c.actor_id == actor, counters.c.period_key == period)
+    row = connection.execute(select(counters).where(*is_this)).one_or_none()
+    if row is None:
+        return None
+    scope = Scope(kind, actor)
+    counted, summed = (row.spent_nanos, row.held_nanos), counter.sums(connection, scope, row.begins_at, row.ends_at)
+    return None if counted == summed else Discrepancy(scope, period, counted, summed)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sandbox_components.errors import SandboxError
 from sandbox_components.ledger.ledger import Ledger
 from sandbox_components.proxy import own_prices
 from sandbox_components.proxy.admin import Admin
@@ -81,10 +82,14 @@ async def run(settings: Settings) -> None:
 
     async def audit() -> None:
         while True:
-            wrong = await ledger.audit(datetime.now(UTC))
-            metrics.discrepancies(len(wrong))
-            for one in wrong[:10]:
-                log.line("discrepancy", actor=one.scope.actor_type, period=one.period_key, counted=one.counted)
+            try:
+                wrong = await ledger.audit(datetime.now(UTC))
+            except SandboxError as error:  # not again at once, for it reads much
+                complain(error)
+            else:
+                metrics.discrepancies(len(wrong))
+                for one in wrong[:10]:
+                    log.line("discrepancy", actor=one.scope.actor_type, period=one.period_key, counted=one.counted)
             await asyncio.sleep(_AUDIT_SECONDS)
 
     def ending() -> None:

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from sandbox_components.errors import InvalidInput
+from sandbox_components.ledger import ledger as ledger_module
 from sandbox_components.ledger.database import Database
 from sandbox_components.ledger.ledger import Ledger
 from sandbox_components.ledger.model import LEASE, Cost, StoreDown
@@ -212,6 +213,41 @@ def test_who_gives_up_waiting_leaves_no_hold(url: str) -> None:
             await asyncio.sleep(0)
             settling.cancel()
             await until_paid(ledger, (7, 0))
+
+    asyncio.run(scenario())
+
+
+def test_opening_takes_the_time_it_needs(url: str) -> None:
+    """A busy machine, or a large table that gets a new column, must not keep the proxy from ever starting."""
+
+    async def scenario() -> None:
+        ledger = await Ledger.open(url, patience_seconds=0)
+        await ledger.close()
+
+    asyncio.run(scenario())
+
+
+def test_long_reports_are_broken_off_and_hold_up_nobody(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = "SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000000"
+    endless = f"WITH RECURSIVE n(x) AS ({counting}) SELECT max(x) FROM n"
+
+    def report(connection: Connection) -> object:
+        return connection.exec_driver_sql(endless).scalar()
+
+    async def scenario() -> None:
+        async with opened(url, limit(1000, ORG)) as ledger:
+            monkeypatch.setattr(ledger_module, "REPORT_SECONDS", 2.0)
+            reports = [asyncio.create_task(ledger._report(report)) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            await ledger.check()
+            assert [one.limit.id for one in await ledger.standings(NOON)] == ["org-month"]
+            await held(ledger, 100, ORG)
+            assert not any(one.done() for one in reports)
+            for one in reports:
+                with pytest.raises(StoreDown):
+                    await one
+            monkeypatch.undo()
+            assert len(await ledger.usage(ORG, NOON, NOON)) == 1
 
     asyncio.run(scenario())
 
