@@ -131,10 +131,11 @@ class Proxy:
             raise NotReady(f"no call passes now: {trouble}")
         identity = visit.identity = await self._directory.identify(claims)
         undo.enter_context(self._desk.place(identity.sandbox_id))
-        body = await self._desk.read(visit.headers, receive)
+        body = await self._desk.read(identity.sandbox_id, visit.headers, receive)
         visit.is_body_read = True
-        undo.callback(self._desk.forget, len(body))
-        plan, prices, most = self._plan(visit, endpoint, body)
+        undo.callback(self._desk.forget, identity.sandbox_id, len(body))
+        async with self._desk.turn(len(body)):
+            plan, prices, most = self._plan(visit, endpoint, body)
         del body  # what is sent may be another, and one copy of it is enough
         visit.most_nanos = most.nanos
         upstream = choose(self._upstreams, endpoint.api, plan.model if plan else None)

@@ -7,9 +7,10 @@ hide in another's body.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from sandbox_components.proxy.fault import BadRequest, TooBusy
@@ -41,6 +42,8 @@ class Desk:
         self._bounds = bounds
         self._seconds = seconds
         self._in_flight: Counter[str] = Counter()
+        self._buffered: Counter[str] = Counter()
+        self._turn = asyncio.Lock()
         self.buffered = 0
         """Bytes of requests in memory."""
 
@@ -67,7 +70,7 @@ class Desk:
             if not self._in_flight[sandbox_id]:
                 del self._in_flight[sandbox_id]
 
-    async def read(self, headers: Headers, receive: Receive) -> bytes:
+    async def read(self, sandbox_id: str, headers: Headers, receive: Receive) -> bytes:
         """Return the body. Its bytes count until `forget` is called with their number.
 
         Raises:
@@ -76,7 +79,7 @@ class Desk:
             ClientGone: it never came.
         """
         announced = length_of(headers) or 0
-        self._check(announced)
+        self._check(sandbox_id, announced, announced)
         body = bytearray()
         try:
             async with asyncio.timeout(self._seconds):
@@ -85,28 +88,50 @@ class Desk:
                     if message["type"] != "http.request":
                         raise ClientGone
                     part = message.get("body", b"")
+                    self._check(sandbox_id, len(body) + len(part), len(part))
                     body += part
-                    self.buffered += len(part)
-                    self._check(len(body))
+                    self._count(sandbox_id, len(part))
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
-            self.buffered -= len(body)
+            self.forget(sandbox_id, len(body))
             text = f"the request did not come in whole within {self._seconds:.0f} seconds"
             raise BadRequest(text, status=408, code="request_timeout") from None
         except BaseException:
-            self.buffered -= len(body)
+            self.forget(sandbox_id, len(body))
             raise
 
-    def forget(self, length: int) -> None:
+    def forget(self, sandbox_id: str, length: int) -> None:
         """Count a body no more."""
-        self.buffered -= length
+        self._count(sandbox_id, -length)
 
-    def _check(self, length: int) -> None:
-        most = self._bounds.body_bytes
+    @asynccontextmanager
+    async def turn(self, length: int) -> AsyncIterator[None]:
+        """Have large bodies made out one by one, and leave all other calls as much time in between as that takes."""
+        if length <= _SMALL_BYTES:
+            yield
+            return
+        async with self._turn:
+            begun = time.monotonic()
+            try:
+                yield
+            finally:
+                await asyncio.sleep(time.monotonic() - begun)
+
+    def _count(self, sandbox_id: str, length: int) -> None:
+        self.buffered += length
+        self._buffered[sandbox_id] += length
+        if not self._buffered[sandbox_id]:
+            del self._buffered[sandbox_id]
+
+    def _check(self, sandbox_id: str, length: int, coming: int) -> None:
+        """Check the length of a body of which so many bytes aren't counted yet."""
+        most, at_once = self._bounds.body_bytes, self._bounds.buffered_bytes
         if length > most:
             raise BadRequest(f"the request's body has more than {most} bytes", status=413, code="request_too_large")
-        if self.buffered + length > self._bounds.buffered_bytes + most:
+        if self._buffered[sandbox_id] + coming > max(most, at_once // 2):
+            raise TooBusy("this sandbox has too many large requests in memory: try again when one has ended")
+        if self.buffered + coming > max(most, at_once):
             raise TooBusy("the proxy has too many large requests in memory: try again in a moment")
 
 

@@ -82,7 +82,10 @@ def read_request(endpoint: Endpoint, body: bytes) -> Plan:
     found = Found()
     reader = _READERS.get(endpoint.name)
     if reader is not None:
-        reader(document, found)
+        try:
+            reader(document, found)
+        except RecursionError:  # some versions of Python read JSON deeper than they call functions
+            raise BadRequest("the body is nested too deeply", code="invalid_json") from None
         _check_caching(document, body)
     stream = _flag(document, "stream")
     adds_usage = False

@@ -131,7 +131,7 @@ class Bounds(Model):
     body_bytes: Positive = 32 * 2**20
     """Of one request."""
     buffered_bytes: Positive = 256 * 2**20
-    """Of all requests that are being answered."""
+    """Of all requests that are being answered; one sandbox may have half of it."""
     header_bytes: Positive = 32 * 2**10
     connections: Positive = 2048
     connections_per_address: Positive = 512

@@ -119,6 +119,17 @@ def test_bodies_that_could_be_read_in_two_ways(found: Endpoint, base: dict[str, 
     assert caught.value.status == 400
 
 
+def test_blocks_in_blocks_are_bounded_by_name() -> None:
+    for depth in (450, 5_000):
+        inner = '{"type": "tool_result", "content": [' * depth + "]}" * depth
+        text = body(MESSAGES, messages=[{"role": "user", "content": []}]).replace(b"[]", f"[{inner}]".encode())
+        if depth < 1_000:
+            assert read_request(endpoint.MESSAGES, text).body == text
+            continue
+        with pytest.raises(BadRequest, match="nested too deeply"):
+            read_request(endpoint.MESSAGES, text)
+
+
 def test_a_body_of_millions_of_names_is_refused_unread() -> None:
     text = b"{" + b",".join(b'"%x":1' % at for at in range(1_000_001)) + b"}"
     with pytest.raises(BadRequest, match="more than 1000000 keys") as caught:
