@@ -79,11 +79,13 @@ entries = Table(
     _text("price_version"),
     Column("is_estimated", Boolean, nullable=False),
     _text("state"),
-    *(Index(None, column, "held_at") for column in SCOPE_COLUMNS.values()),
+    *(Index(None, column, "held_at", "nanos") for column in SCOPE_COLUMNS.values()),
     Index(None, "held_at"),
 )
 """Calls that have ended. Their `state`: `settled`; `expired`, while only the lease's end is known; `released`, if it
-was known only after the lease's end that the upstream never got the call."""
+was known only after the lease's end that the upstream never got the call.
+
+The sums of counters are read from indexes alone: for a new limit's, all calls wait."""
 
 CALL_COLUMNS = tuple(column.name for column in _of_a_call())
 

@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
-from sandbox_components.ledger import limit_table, transaction
+from sandbox_components.ledger import counter, limit_table, transaction
 from sandbox_components.ledger.database import Database
 from sandbox_components.ledger.migrating import migrate
 from sandbox_components.ledger.model import LEASE, Cost, Hold
 from sandbox_components.ledger.operation import Admission, Expiry, Operation, Release, Renewal, Settlement
+from sandbox_components.ledger.schema import SCOPE_COLUMNS
 from tests.ledger.ground import NOON, ORG, OTHER, SANDBOX, call, limit
 
 pytestmark = pytest.mark.server
+
+
+def plans(connection: Connection, said: list[str]) -> list[str]:
+    """How SQLite would carry out what was said."""
+    return [row[-1] for one in said for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {one}")]
 
 
 def test_no_statement_of_a_call_reads_a_whole_table(tmp_path: Path) -> None:
@@ -44,10 +50,19 @@ def test_no_statement_of_a_call_reads_a_whole_table(tmp_path: Path) -> None:
     apply(Expiry(NOON + LEASE))
     apply(Settlement("c", Cost(7), NOON))
 
-    def scans(connection: Connection) -> list[str]:
-        explained = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {one}").all() for one in said]
-        return [row[-1] for rows in explained for row in rows if row[-1].startswith("SCAN")]
-
     assert {one.split()[0] for one in said} == {"SELECT", "INSERT", "UPDATE", "DELETE"}
-    assert database.read(scans) == []
+    found = database.read(lambda connection: plans(connection, said))
+    assert [one for one in found if one.startswith("SCAN")] == []
+    database.close()
+
+
+@pytest.mark.parametrize("kind", SCOPE_COLUMNS)
+def test_a_new_limit_is_summed_up_from_an_index_alone(kind: str, tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/ledger.db")
+    database.write(migrate)
+    statement = counter._SPENT[kind].compile(compile_kwargs={"render_postcompile": True})
+    values = {**statement.params, "actor_id": "a", "begins_at": 0, "ends_at": 1}
+    explain = text(f"EXPLAIN QUERY PLAN {statement}")
+    [plan] = database.read(lambda connection: [row[-1] for row in connection.execute(explain, values)])
+    assert plan.startswith(f"SEARCH entries USING COVERING INDEX ix_entries_{kind}_id_held_at_nanos")
     database.close()

@@ -63,7 +63,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("hold_id"),
     )
     for scope in _SCOPES:
-        op.create_index(f"ix_entries_{scope}_held_at", "entries", [scope, "held_at"])
+        op.create_index(f"ix_entries_{scope}_held_at_nanos", "entries", [scope, "held_at", "nanos"])
     op.create_index("ix_entries_held_at", "entries", ["held_at"])
 
 
