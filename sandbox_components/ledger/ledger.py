@@ -315,6 +315,9 @@ class Ledger:
             self._retry_seconds = min(2 * self._retry_seconds, _LAST_RETRY_SECONDS)
 
     def _pay(self) -> None:
+        """Try again what is owed, but for what waits already: a store that is slow to fail would let it pile up."""
         self._retry = None
+        waiting = {id(one.operation) for one in self._queue}
         for operation in self._owed.values():
-            self._put(operation)
+            if id(operation) not in waiting:
+                self._put(operation)

@@ -252,6 +252,32 @@ def test_long_reports_are_broken_off_and_hold_up_nobody(url: str, monkeypatch: p
     asyncio.run(scenario())
 
 
+def test_what_is_owed_does_not_pile_up_while_the_store_is_slow_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "_MOST_AT_ONCE", 2)
+    for name in ("_FIRST_RETRY_SECONDS", "_LAST_RETRY_SECONDS"):
+        monkeypatch.setattr(ledger_module, name, 0.01)
+
+    def slow(self: Database, work: object) -> None:
+        time.sleep(0.02)
+        raise StoreDown("slow")
+
+    async def scenario() -> None:
+        async with opened(f"sqlite:///{tmp_path}/ledger.db", limit(1000, ORG)) as ledger:
+            holds = [await held(ledger, 10, ORG) for _ in range(12)]
+            with monkeypatch.context() as patched:
+                patched.setattr(Database, "write", slow)
+                settling = [asyncio.create_task(ledger.settle(one, Cost(5), NOON)) for one in holds]
+                for _ in range(50):
+                    await asyncio.sleep(0.02)
+                    assert len(ledger._queue) <= len(holds)
+            await until_paid(ledger, (60, 0))
+            await asyncio.gather(*settling, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
 def test_what_waits_is_done_before_it_closes(url: str) -> None:
     async def scenario() -> None:
         ledger = await Ledger.open(url)
