@@ -252,6 +252,9 @@ class Proxy:
         model = visit.plan.model if visit.plan and is_served else None
         if cost is not None:
             self._metrics.spent(endpoint, upstream, model or "", cost.nanos, is_estimated=cost.is_estimated)
+        overrun = max(0, cost.nanos - (visit.most_nanos or 0)) if cost is not None else 0
+        if overrun:
+            self._metrics.overrun(upstream, model or "", overrun)
         self._log.line(
             "call",
             id=visit.id,
@@ -264,6 +267,7 @@ class Proxy:
             outcome=outcome,
             clientGone=True if result and result.client_gone else None,
             nanos=cost.nanos if cost else None,
+            overrunNanos=overrun or None,
             estimated=True if cost and cost.is_estimated else None,
             inputTokens=cost.input_tokens if cost else None,
             outputTokens=cost.output_tokens if cost else None,

@@ -25,6 +25,8 @@ READY_MADE_TOOL_TOKENS = 4096
 """For a tool whose description the provider brings along; Anthropic documents up to 735 for one of its own."""
 TOOLSET_TOKENS = 32 * 768
 """For a whole family of such tools, of which the largest has 31."""
+SENTENCE_TOKENS = 16
+"""Around each sentence of a text that is to be cited. Anthropic cuts such texts up, and doesn't say what that adds."""
 
 _PICTURE = re.compile(r"data:image/(?:png|jpe?g|gif|webp);base64,", re.IGNORECASE)
 

@@ -10,6 +10,7 @@ from sandbox_components.proxy.fault import BadRequest
 from sandbox_components.proxy.found import (
     HOSTED_TOOL,
     READY_MADE_TOOL_TOKENS,
+    SENTENCE_TOKENS,
     TOOLS_TOKENS,
     TOOLSET_TOKENS,
     UNKNOWN_PART,
@@ -28,6 +29,7 @@ _PLAIN_BLOCKS = {
     "browser_state",
 }
 _READY_MADE = ("bash_", "text_editor_", "computer_", "browser_toolset_", "memory_")
+_SENTENCE_ENDS = ".!?\n。！？"
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -111,6 +113,9 @@ def _read_image(block: dict[str, Any], where: str, found: Found) -> None:
 def _read_document(block: dict[str, Any], where: str, found: Found) -> None:
     source = _source(block, where)
     kind = kind_of(source, f"{where}.source")
+    if kind == "text" and block.get("citations") is not None:
+        data = str(source.get("data"))
+        found.added_tokens += SENTENCE_TOKENS * (1 + sum(data.count(end) for end in _SENTENCE_ENDS))
     if kind == "content":
         _read_content(source.get("content"), f"{where}.source.content", found)
     elif kind in ("base64", "url", "file"):

@@ -28,6 +28,12 @@ class Metrics:
         self._spent = Counter(
             "sandbox_proxy_spent_dollars_total", "What calls cost.", ["upstream", "model", "estimated"], registry=own
         )
+        self._overrun = Counter(
+            "sandbox_proxy_overrun_dollars_total",
+            "What calls cost beyond the most that was held for them.",
+            ["upstream", "model"],
+            registry=own,
+        )
         self._free = Counter(
             "sandbox_proxy_free_calls_total",
             "Calls passed on that cost nothing.",
@@ -72,6 +78,10 @@ class Metrics:
         self._spent.labels(upstream, model, str(is_estimated).lower()).inc(nanos / NANOS_PER_DOLLAR)
         if nanos == 0:
             self._free.labels(endpoint, upstream).inc()
+
+    def overrun(self, upstream: str, model: str, nanos: int) -> None:
+        """Add what a call cost beyond its hold: what is held for such calls is too little."""
+        self._overrun.labels(upstream, model).inc(nanos / NANOS_PER_DOLLAR)
 
     def held_for(self, seconds: float) -> None:
         """Note how long a hold took."""

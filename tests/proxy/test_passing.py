@@ -205,6 +205,18 @@ def test_an_answer_without_usage_is_charged_in_full(proxy: Place, provider: Doub
     assert nanos >= 100 * 600
 
 
+def test_what_a_call_costs_beyond_its_hold_is_charged_and_told(proxy: Place, provider: Double, sandbox: str) -> None:
+    with proxy.client(sandbox) as client:
+        assert client.post(CHAT.path, json=CHAT.body(input=100_000)).status_code == 200
+    cost = CHAT.cost(provider.served()[0])
+    assert spent(proxy, sandbox) == (1, cost, 0)
+    beyond = proxy.spend(sandbox)["total"]["overrunNanos"]
+    assert 0 < beyond < cost
+    until(lambda: any(line.get("overrunNanos") == beyond for line in proxy.lines() if line.get("sandbox") == sandbox))
+    metrics = httpx2.get(f"{proxy.admin_url}/metrics", trust_env=False).text
+    assert f'sandbox_proxy_overrun_dollars_total{{model="{CHAT.model}",upstream="openai"}} {beyond / 10**9}' in metrics
+
+
 @pytest.mark.parametrize("kind", [CHAT, RESPONSES, MESSAGES], ids=way_name)
 def test_a_client_that_hangs_up_pays_what_the_call_cost(
     proxy: Place, provider: Double, sandbox: str, kind: Kind

@@ -287,6 +287,12 @@ def test_a_document_of_text_is_text() -> None:
     assert held(endpoint.MESSAGES, text).input_tokens == len(text) + 64
 
 
+def test_a_text_that_is_to_be_cited_is_cut_into_sentences() -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": "One. Two! Three?\nFour"}
+    text = block({"type": "document", "source": source, "citations": {"enabled": True}})
+    assert held(endpoint.MESSAGES, text).input_tokens == len(text) + 64 + 5 * 16
+
+
 def test_counting_tokens_and_free_models_hold_nothing() -> None:
     counted = {key: value for key, value in MESSAGES.items() if key != "max_tokens"}
     assert held(endpoint.COUNT_TOKENS, body(counted)) == WorstCase(0)
