@@ -12,6 +12,7 @@ import time
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -181,6 +182,42 @@ def test_spend_and_describe_ask_through_the_api_server(scene: Scene) -> None:
     org = scene.sandbox("spend", "--scope", "org", "--subject", "acme", "-o", "json").ok().document
     assert org["total"]["nanos"] == found["total"]["nanos"]
     assert "of $0.02 used" in scene.sandbox("describe", "nightly").ok().out
+
+
+def reader(scene: Scene, kubeconfig: Path) -> dict[str, str]:
+    """Have an account that may look for sandboxes, and ask this one proxy; return its environment."""
+    api, place = scene.ground.api, scene.stack.namespace
+    api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": place}})
+    ask = {"apiGroups": [""], "resources": ["services/proxy"], "resourceNames": ["outside:admin"], "verbs": ["get"]}
+    look = {"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["get", "list"]}
+    for namespace, rule in ((place, look), (scene.there, ask)):
+        meta = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "reader", "namespace": namespace}}
+        api.create({**meta, "kind": "Role", "rules": [rule]})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
+        subject = {"kind": "ServiceAccount", "name": "reader", "namespace": place}
+        api.create({**meta, "kind": "RoleBinding", "roleRef": role, "subjects": [subject]})
+    config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
+    config["users"][0]["user"] = {"token": api.token("reader", place)}
+    kubeconfig.write_text(yaml.safe_dump(config))
+    return {"KUBECONFIG": str(kubeconfig)}
+
+
+def test_a_role_for_the_one_proxy_is_enough_and_doctor_tells_what_it_lacks(scene: Scene, tmp_path: Path) -> None:
+    env, place = reader(scene, tmp_path / "kubeconfig"), scene.stack.namespace
+
+    def total() -> int | None:
+        done = scene.sandbox("spend", "nightly", "-o", "json", env=env)
+        return int(done.document["total"]["nanos"]) if done.code == 0 else None
+
+    assert eventually(total, "an answer to who has the role", 30) > 8_000_000
+    checks = scene.sandbox("doctor", "-n", place, "-o", "json", env=env).document["checks"]
+    told = {one["name"]: (one["verdict"], one["detail"]) for one in checks}
+    missing = f'missing in namespace "{scene.there}": '
+    assert told["rights for spend, limits in describe"] == ("failed", f"{missing}list events")
+    verbs = ", ".join(f"{verb} configmaps" for verb in ("get", "create", "patch", "delete"))
+    assert told["rights for set-limit, sandboxes with inference"] == ("failed", f"{missing}{verbs}")
+    checks = scene.sandbox("doctor", "-n", place, "-o", "json").document["checks"]
+    assert {one["verdict"] for one in checks if one["name"].startswith("rights for ")} == {"ok"}
 
 
 def test_a_rotated_key_replaces_the_old_one_without_a_revision(scene: Scene) -> None:

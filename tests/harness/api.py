@@ -27,6 +27,8 @@ _PATHS = {
     "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
     "Pod": "/api/v1/namespaces/{}/pods",
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "Secret": "/api/v1/namespaces/{}/secrets",
     "Service": "/api/v1/namespaces/{}/services",
@@ -91,6 +93,12 @@ class Api:
         except ApiError as error:
             if error.status != 404:
                 raise
+
+    def token(self, account: str, namespace: str) -> str:
+        """Do what `kubectl create token` does."""
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        made = self._call("POST", f"{path('ServiceAccount', namespace)}/{account}/token", body=body)
+        return str(made["status"]["token"])
 
     def evict(self, pod: str, namespace: str) -> None:
         """Do what a drain does to one pod."""
