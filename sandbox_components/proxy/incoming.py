@@ -141,6 +141,11 @@ def length_of(headers: Headers) -> int | None:
     return int(found) if found.isdigit() else None
 
 
+def has_body(headers: Headers) -> bool:
+    """Tell whether a body comes after these."""
+    return bool(length_of(headers)) or any(name == b"transfer-encoding" for name, _ in headers)
+
+
 def check_headers(headers: Headers, most_bytes: int) -> None:
     """Refuse what two readers could read in two ways, and what is too large.
 
@@ -153,6 +158,8 @@ def check_headers(headers: Headers, most_bytes: int) -> None:
     names = [name for name, _ in headers]
     if b"transfer-encoding" in names and b"content-length" in names:
         raise BadRequest("the request has both Content-Length and Transfer-Encoding: send one")
+    if b"upgrade" in names and has_body(headers):
+        raise BadRequest("only HTTP/1.1 is spoken here: send the request without the header Upgrade")
     for name in (b"content-length", b"transfer-encoding", b"host", b"content-type", b"content-encoding"):
         if names.count(name) > 1:
             raise BadRequest(f"the request has the header {name.decode()} more than once")
@@ -175,7 +182,8 @@ def check_content(headers: Headers) -> None:
 async def skip_body(headers: Headers, receive: Receive) -> bool:
     """Read a small body of a request that is refused, so that the connection can be used again; whether it can."""
     length = length_of(headers)
-    if length is None and any(name == b"transfer-encoding" for name, _ in headers):
+    names = {name for name, _ in headers}
+    if (length is None and b"transfer-encoding" in names) or (b"upgrade" in names and has_body(headers)):
         return False
     return (length or 0) <= _SMALL_BYTES and await _read_away(receive, _SMALL_BYTES)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import signal
 import socket
 from collections import Counter
@@ -26,6 +27,8 @@ _FRAME_BYTES = 256 * 2**10
 """For the frames of a chunked body's chunks."""
 _KEEP_ALIVE_SECONDS = 75
 """Longer than SDKs keep a connection in their pools is not needed; shorter would make them meet closed ones."""
+_UPGRADE = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
+_NO_UPGRADE = b"\r\nx-ignored-upgrade:"
 
 
 class _Corked:
@@ -66,6 +69,8 @@ class Protocol(HttpToolsProtocol):
     reading_seconds = 0.0
     addresses: Counter[str]
     """Open connections by the client's address."""
+    _is_inside = False
+    """A request has begun and isn't whole."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock, or hang up."""
@@ -89,6 +94,8 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._frame_bytes += len(data)
+        if not self._is_inside:
+            data = _without_upgrade(data)
         super().data_received(data)
         if self._frame_bytes > self.most_head_bytes and not self.transport.is_closing():
             self.send_400_response("More bytes around the body than are accepted.")
@@ -96,6 +103,11 @@ class Protocol(HttpToolsProtocol):
             self._stop_clock()
         elif self._head_timer is None:
             self._start_clock()
+
+    def on_message_begin(self) -> None:
+        """Take note."""
+        self._is_inside = True
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Begin the request. A target that isn't a path is no path of ours, whatever path is in it."""
@@ -111,6 +123,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Count anew for the next request."""
         self._frame_bytes = 0
+        self._is_inside = False
         super().on_message_complete()
 
     def pause_writing(self) -> None:
@@ -146,6 +159,18 @@ class Protocol(HttpToolsProtocol):
         self._head_timer = None
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """Return the bytes of a request without the offer to speak another protocol, as a server may pass it over.
+
+    Java's own client makes that offer with every request (`h2c`), and the parser would take the body for the other
+    protocol. Where the head comes in pieces it is left, and the application refuses the request.
+    """
+    end = data.find(b"\r\n\r\n")
+    if end < 0 or not _UPGRADE.search(data, 0, end):
+        return data
+    return _UPGRADE.sub(_NO_UPGRADE, data[:end]) + data[end:]
 
 
 class Server(uvicorn.Server):

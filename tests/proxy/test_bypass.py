@@ -341,6 +341,18 @@ def test_websockets_and_upgrades(proxy: Place, provider: Double, sandbox: str) -
     nothing_passed(proxy, provider, sandbox)
 
 
+def test_an_offer_to_upgrade_is_passed_over(proxy: Place, provider: Double, sandbox: str) -> None:
+    body = body_of(CHAT)
+    offer = ["Connection: Upgrade, HTTP2-Settings", "uPgrade: h2c", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA"]
+    whole = head(proxy, sandbox, f"Content-Length: {len(body)}", *offer)
+    assert status(raw(proxy, whole, body)) == 200
+    assert status(raw(proxy, whole + body)) == 200
+    chunked = head(proxy, sandbox, *offer, "Transfer-Encoding: chunked")
+    assert status(raw(proxy, chunked + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))) == 200
+    assert [call["length"] for call in provider.served()] == [len(body)] * 3
+    assert proxy.spend(sandbox)["total"]["calls"] == 3
+
+
 def test_heads_and_bodies_without_end(proxy: Place, provider: Double, sandbox: str) -> None:
     long = head(proxy, sandbox, "X-Long: " + "x" * 40_000, "Content-Length: 0", target="/v1/models", method="GET")
     assert status(raw(proxy, long)) in (400, 431)

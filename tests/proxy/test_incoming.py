@@ -8,7 +8,7 @@ import time
 import pytest
 
 from sandbox_components.proxy.fault import BadRequest, TooBusy
-from sandbox_components.proxy.incoming import ClientGone, Desk, Message, Receive
+from sandbox_components.proxy.incoming import ClientGone, Desk, Message, Receive, check_headers, skip_body
 from sandbox_components.proxy.settings import Bounds
 
 LARGE = 2**20 + 1
@@ -103,3 +103,14 @@ def test_small_bodies_wait_for_nobody() -> None:
             pass
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("length", [(b"content-length", b"5"), (b"transfer-encoding", b"chunked")])
+def test_a_body_behind_an_offer_to_upgrade_is_lost_so_the_request_is_refused(length: tuple[bytes, bytes]) -> None:
+    """Only where the head came in pieces: else the offer is passed over."""
+    headers = [(b"upgrade", b"h2c"), length]
+    with pytest.raises(BadRequest, match="without the header Upgrade"):
+        check_headers(headers, 1000)
+    assert not asyncio.run(skip_body(headers, saying(part(0))))
+    check_headers(headers[:1], 1000)
+    check_headers(headers[1:], 1000)
