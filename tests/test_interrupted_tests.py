@@ -14,6 +14,8 @@ from tests.harness.stack import CHECKOUT
 
 pytestmark = pytest.mark.server
 
+IN_BACKGROUND = ("env", "--ignore-signal=INT,QUIT")
+"""As a shell starts what it puts there."""
 TESTS = """
 import signal, time
 from pathlib import Path
@@ -35,12 +37,11 @@ def test_an_interrupt_that_a_test_takes_for_its_own_ends_the_run(tmp_path: Path)
     (tmp_path / "test_two.py").write_text(TESTS.format(told=str(told)))
     arguments = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.conftest", "--rootdir", str(tmp_path)]
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *arguments, "-c", "/dev/null", str(tmp_path / "test_two.py")],
+        [*IN_BACKGROUND, sys.executable, "-m", "pytest", *arguments, "-c", "/dev/null", str(tmp_path / "test_two.py")],
         cwd=CHECKOUT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as a shell does in the background
     ) as tests:
         while not (told.exists() and told.read_text()):
             assert tests.poll() is None, tests.stdout and tests.stdout.read()

@@ -102,7 +102,6 @@ class SandboxCommand:
             text=True,
             timeout=SECONDS,
             check=False,
-            preexec_fn=with_us(signal.SIGINT),
         )
         return Done(words, done.returncode, done.stdout, done.stderr)
 
@@ -120,7 +119,6 @@ class SandboxCommand:
                 stderr=file,
                 text=True,
                 start_new_session=True,
-                preexec_fn=with_us(signal.SIGINT),
             )
         return Started(words, process, told)
 
@@ -136,7 +134,6 @@ class SandboxCommand:
             stderr=other,
             text=True,
             start_new_session=True,
-            preexec_fn=with_us(signal.SIGINT),
         )
         os.close(other)
         seen, is_answered = "", False
@@ -153,4 +150,4 @@ class SandboxCommand:
         return Done(words, process.returncode, out, seen.replace("\r\n", "\n"))
 
     def _command(self, words: tuple[str, ...]) -> list[str]:
-        return [sys.executable, "-m", "sandbox_components", *words]
+        return [*with_us(signal.SIGINT), sys.executable, "-m", "sandbox_components", *words]

@@ -42,7 +42,7 @@ def sandbox(stack: Stack, *arguments: str, given: str = "", env: Mapping[str, st
     """Run `sandbox ARGUMENTS` in the stack's folder to its end."""
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "sandbox_components", *arguments],
+        [*with_us(signal.SIGINT), sys.executable, "-m", "sandbox_components", *arguments],
         cwd=stack.folder,
         env={**stack.env, "SANDBOX_STACK": stack.name, "SANDBOX_NAMESPACE": stack.namespace, **(env or {})},
         input=given,
@@ -50,6 +50,5 @@ def sandbox(stack: Stack, *arguments: str, given: str = "", env: Mapping[str, st
         text=True,
         timeout=300,
         check=False,
-        preexec_fn=with_us(signal.SIGINT),
     )
     return Said(arguments, done.returncode, done.stdout, done.stderr, time.monotonic() - began)

@@ -59,6 +59,7 @@ def node(program: Path, kubeconfig: Path, api: Api, log: Path) -> Iterator[KwokN
         }
     )
     command = [
+        *with_us(),
         str(program),
         f"--kubeconfig={kubeconfig}",
         "--manage-all-nodes=false",
@@ -68,7 +69,7 @@ def node(program: Path, kubeconfig: Path, api: Api, log: Path) -> Iterator[KwokN
         "--config=-",
     ]
     with log.open("w") as file:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=with_us())
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
     try:
         eventually(lambda: process.poll() is not None or is_ready(api.find("Node", name)), f"kwok ready, see {log}")
         assert process.poll() is None, log.read_text()

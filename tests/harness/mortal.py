@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import signal
-from collections.abc import Callable
-
-_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
 
 
-def with_us(number: int = signal.SIGKILL) -> Callable[[], None]:
-    """Return the `preexec_fn` of a child that gets a signal when the thread that starts it is gone.
+def with_us(number: signal.Signals = signal.SIGKILL) -> list[str]:
+    """Return what a command line begins with, to get a signal when the thread that starts it is gone.
+
+    Not by a function between fork and exec: with other threads beside, Python warns of those.
 
     Args:
         number: SIGINT for what has children of its own to end, as the engine has.
     """
-    parent = os.getpid()
-
-    def bind() -> None:
-        _LIBC.prctl(_SET_PDEATHSIG, number)
-        if os.getppid() != parent:  # gone before the kernel was asked
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return bind
+    return ["setpriv", "--pdeathsig", number.name.removeprefix("SIG"), "--"]

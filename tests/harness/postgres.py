@@ -98,7 +98,7 @@ class Postgres:
     def _spawn(self, command: list[str], output: int) -> subprocess.Popen[bytes]:
         program = str(self._binaries / command[0])
         return subprocess.Popen(
-            [program, *command[1:]],
+            [*with_us(signal.SIGQUIT), program, *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -107,7 +107,6 @@ class Postgres:
             user=self._user,
             group=None if self._user is None else pwd.getpwnam(self._user).pw_gid,
             extra_groups=None if self._user is None else [],
-            preexec_fn=with_us(signal.SIGQUIT),
         )
 
 

@@ -107,7 +107,7 @@ def outside(cluster: Cluster) -> Iterator[Outside]:
 
 
 def _running(undo: ExitStack, command: Sequence[str]) -> int:
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=with_us())
+    process = subprocess.Popen([*with_us(), *command], stdin=subprocess.DEVNULL)
 
     def end() -> None:
         process.kill()

@@ -147,7 +147,7 @@ class Stack:
         self._runs += 1
         log = self.folder / f"events-{self._runs}.json"
         output = self.folder / f"output-{self._runs}.txt"
-        command = ["pulumi", verb, *options, "--non-interactive", "--color", "never"]
+        command = [*with_us(signal.SIGINT), "pulumi", verb, *options, "--non-interactive", "--color", "never"]
         if verb in ("up", "preview", "refresh", "destroy"):
             command += ["--event-log", str(log), "-s", self.name]
         file = output.open("w")
@@ -160,7 +160,6 @@ class Stack:
             stderr=subprocess.STDOUT if verb != "stack" else None,
             text=True,
             start_new_session=True,
-            preexec_fn=with_us(signal.SIGINT),
         )
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

@@ -19,6 +19,7 @@ import httpx2
 from sandbox_components.spec.identity import Identity, print_identity
 from sandbox_components.spec.inference_key import make_key, make_read_key
 from sandbox_components.spec.spending import DeclaredLimit, print_limit
+from tests.harness.mortal import with_us
 from tests.proxy.double import KEY
 
 SIGNING_KEY = "the-signing-key-of-the-tests-0123456789"
@@ -141,7 +142,7 @@ class Place:
         }
         begin = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
-            arguments = [*self.command, str(self.settings)]
+            arguments = [*with_us(), *self.command, str(self.settings)]
             self.process = subprocess.Popen(
                 arguments, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
