@@ -70,8 +70,9 @@ class Ledger:
     Use `Ledger.open`, and `close` at the end.
     """
 
-    def __init__(self, database: Database, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, database: Database, *, source: str = "", patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._database = database
+        self._source = source
         self._patience_seconds = patience_seconds
         self._writer = ThreadPoolExecutor(1, "ledger-writer")
         self._readers = ThreadPoolExecutor(2, "ledger-reader")
@@ -83,11 +84,12 @@ class Ledger:
         self._retry_seconds = _FIRST_RETRY_SECONDS
 
     @classmethod
-    async def open(cls, url: str, *, patience_seconds: float = PATIENCE_SECONDS) -> Ledger:
+    async def open(cls, url: str, *, source: str = "", patience_seconds: float = PATIENCE_SECONDS) -> Ledger:
         """Open a ledger and bring its schema up to date.
 
         Args:
             url: `sqlite:////folder/file`, or `postgresql://user:password@host/name`.
+            source: where its limits come from, the same for all replicas of a proxy; empty if only one proxy can be.
             patience_seconds: how long an operation may take.
 
         Raises:
@@ -95,7 +97,7 @@ class Ledger:
             NewerSchema: a newer release has written the data base.
             StoreDown: it can't be reached.
         """
-        ledger = cls(Database(url), patience_seconds=patience_seconds)
+        ledger = cls(Database(url), source=source, patience_seconds=patience_seconds)
         try:
             await ledger._in_thread(ledger._writer, partial(ledger._database.write, migrate), OPEN_SECONDS)
         except BaseException:
@@ -164,8 +166,11 @@ class Ledger:
         Args:
             limits: all there are.
             now: when the list was begun. A list that another replica has overtaken changes nothing.
+
+        Raises:
+            OtherSource: the ledger is another proxy's.
         """
-        work = partial(limit_table.replace, wanted=tuple(limits), listed_at=now)
+        work = partial(limit_table.replace, wanted=tuple(limits), listed_at=now, source=self._source)
         return await self._in_thread(self._writer, partial(self._database.write, work))
 
     async def standings(self, now: datetime, scopes: Sequence[Scope] | None = None) -> list[Standing]:

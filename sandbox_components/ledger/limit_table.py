@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from sandbox_components.ledger import counter
-from sandbox_components.ledger.model import Limit, Scope
+from sandbox_components.ledger.model import Limit, OtherSource, Scope
 from sandbox_components.ledger.prepared import Prepared, Session
 from sandbox_components.ledger.schema import limits, limits_list, to_column
 from sandbox_components.spec.period import period_at
@@ -18,6 +18,8 @@ _SELECT_OF = Prepared(select(limits).where(limits.c.actor_id.in_(bindparam("acto
 _OLDER_BY_MICROSECONDS = 60_000_000
 """A list that was begun up to this much before the one in force is late, not right: another replica knows better. One
 that is older still means that a clock was wrong."""
+_GONE_AFTER_MICROSECONDS = 60_000_000
+"""Four times what passes between two lists of a proxy that lives."""
 
 
 def of_scopes(connection: Connection, scopes: Collection[Scope]) -> list[Limit]:
@@ -39,22 +41,35 @@ def list_began(connection: Connection) -> int | None:
     return connection.execute(select(limits_list.c.listed_at)).scalar()
 
 
-def replace(connection: Connection, wanted: Sequence[Limit], listed_at: datetime) -> bool:
+def replace(connection: Connection, wanted: Sequence[Limit], listed_at: datetime, source: str = "") -> bool:
     """Make the table equal to the limits wanted, with counters for the new ones; whether anything changed.
+
+    Args:
+        connection: in a transaction.
+        wanted: all limits.
+        listed_at: when the list was begun.
+        source: where the list is from, empty if nothing else can list.
 
     Raises:
         ValueError: two limits have one id.
+        OtherSource: lists of another source were put in force within the last minute.
     """
     by_id = {limit.id: limit for limit in wanted}
     if len(by_id) != len(wanted):
         raise ValueError("two limits have one id")
     at = to_column(listed_at)
-    before = list_began(connection)
+    last = connection.execute(select(limits_list.c.listed_at, limits_list.c.source)).one_or_none()
+    before, other = (None, None) if last is None else last
+    if before is not None and other and source and other != source and at < before + _GONE_AFTER_MICROSECONDS:
+        raise OtherSource(
+            f"the ledger has the limits of {other}, and those of {source} would take them away: it is for one proxy",
+            suggestions=["give each InferenceProxy a data base of its own"],
+        )
     if before is not None and before - _OLDER_BY_MICROSECONDS < at < before:
         return False
-    if before != at:
+    if last is None or last != (at, source):
         connection.execute(delete(limits_list))
-        connection.execute(insert(limits_list), {"id": 1, "listed_at": at})
+        connection.execute(insert(limits_list), {"id": 1, "listed_at": at, "source": source})
     stored = {limit.id: limit for limit in everything(connection)}
     gone = [key for key, limit in stored.items() if by_id.get(key) != limit]
     new = [limit for key, limit in by_id.items() if stored.get(key) != limit]

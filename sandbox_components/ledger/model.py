@@ -48,6 +48,12 @@ class NewerSchema(SandboxError):
     code = "newer_schema"
 
 
+class OtherSource(SandboxError):
+    """The limits in the data base are those of another proxy, which is alive: two would take each other's away."""
+
+    code = "other_source"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
     """Who pays.

@@ -48,8 +48,14 @@ limits = Table(
 )
 """All limits in force, as loaded from the cluster."""
 
-limits_list = Table("limits_list", metadata, Column("id", BigInteger, primary_key=True), _number("listed_at"))
-"""One row: when the list was begun that the limits are from."""
+limits_list = Table(
+    "limits_list",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    _number("listed_at"),
+    _text("source", nullable=True),
+)
+"""One row: when the list was begun that the limits are from, and where they come from, if that is known."""
 
 counters = Table(
     "counters",

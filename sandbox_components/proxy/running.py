@@ -60,7 +60,8 @@ async def run(settings: Settings) -> None:
         with contextlib.suppress(Unpriced):
             prices.of(api, model, datetime.now(UTC))
     sockets = listen(settings.listen, "listen"), listen(settings.admin, "admin")
-    ledger = await Ledger.open(settings.database.read("database"))
+    source = f"namespace {settings.source.namespace}" if settings.source.namespace else ""
+    ledger = await Ledger.open(settings.database.read("database"), source=source)
     directory = Directory(source_of(settings.source), ledger, complain)
     alerts = alerts_of(settings.source, complain)
     leases = Leases(ledger, complain, metrics.expired)

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from sandbox_components.ledger.ledger import Ledger
-from sandbox_components.ledger.model import Cost
+from sandbox_components.ledger.model import Cost, OtherSource
 from sandbox_components.ledger.schema import counters, to_column
 from tests.ledger.ground import NOON, ORG, OTHER, SANDBOX, at, held, limit, opened, refused, sums
 
@@ -129,6 +129,27 @@ def test_a_list_that_was_overtaken_changes_nothing(url: str) -> None:
             assert (await refused(ledger, 501)).limit.limit_nanos == 500
             assert await other.replace_limits([limit(1000)], NOON - timedelta(hours=1))
             await held(ledger, 1000)
+
+    asyncio.run(scenario())
+
+
+def test_two_proxies_of_two_namespaces_on_one_data_base(url: str) -> None:
+    """Each would take the other's limits away, and let calls through that have none."""
+
+    async def scenario() -> None:
+        first, replica, other = [await Ledger.open(url, source=one) for one in ("namespace a", "namespace a", "b")]
+        await first.replace_limits([limit(1000)], NOON)
+        await replica.replace_limits([limit(500)], NOON + timedelta(seconds=1))
+        for seconds in (0, 1, 60):
+            with pytest.raises(OtherSource, match="has the limits of namespace a, and those of b"):
+                await other.replace_limits([], NOON + timedelta(seconds=seconds))
+        assert (await refused(first, 501)).limit.limit_nanos == 500
+        await other.replace_limits([limit(7)], NOON + timedelta(seconds=61))
+        with pytest.raises(OtherSource):
+            await first.replace_limits([limit(1000)], NOON + timedelta(seconds=75))
+        assert (await refused(other, 8)).limit == limit(7)
+        for one in (first, replica, other):
+            await one.close()
 
     asyncio.run(scenario())
 
