@@ -144,6 +144,16 @@ def limits_before_and_after(plan_steps: tuple[Step, ...], period: str) -> list[t
     return found
 
 
+def proxy_of_limit(plan_steps: tuple[Step, ...]) -> tuple[str, str] | None:
+    """Return namespace and name of the proxy that a changed limit is of, None for one of a sandbox or by itself."""
+    for step in plan_steps:
+        metadata = mapping(mapping(step.new).get("metadata"))
+        name = mapping(metadata.get("labels")).get(naming.PROXY_LABEL)
+        if step.type == CONFIG_MAP and limit_of(step.new) is not None and name:
+            return str(metadata.get("namespace")), str(name)
+    return None
+
+
 def limit_of(inputs: Any) -> DeclaredLimit | None:
     """Return the limit that a ConfigMap's inputs hold, None if they hold none that this release reads."""
     note = _notes(inputs).get(LIMIT_ANNOTATION)

@@ -15,9 +15,14 @@ import yaml
 from sandbox_components.cli.options import Target
 from sandbox_components.errors import SandboxError
 from sandbox_components.kube import paths
+from sandbox_components.manifests.limit import limit_config_map
+from sandbox_components.manifests.placement import Placement
 from sandbox_components.operations.engine import Engine
+from sandbox_components.operations.plan import Plan
 from sandbox_components.operations.project import Project as Project_
 from sandbox_components.spec.inference_key import make_read_key
+from sandbox_components.spec.naming import PROXY_LABEL
+from sandbox_components.spec.spending import DeclaredLimit
 from tests.cli.in_process import ORDINARY, Command, Project
 from tests.kube.api import FakeApi
 from tests.kube.objects import NAMESPACE
@@ -439,3 +444,25 @@ def test_a_lower_limit_of_another_stack_is_told(
     said = command(*words, "--limit-cents", "3")
     assert said.code == 0
     assert "whether another stack's limit binds isn't known" in said.err
+
+
+def test_a_limit_of_the_stacks_own_proxy_is_compared_without_a_sandbox(
+    cluster: Cluster, command: Command, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sandbox_components.operations import change
+    from sandbox_components.operations.change import Change
+
+    place = Placement("proxy", "inference", "fleet", "dev", "1.2.3", label=PROXY_LABEL)
+    made = limit_config_map(place, "proxy-org-month-1a", DeclaredLimit("org", "acme", "month", 3, source="fleet/dev"))
+    urn = "urn:pulumi:dev::fleet::kubernetes:core/v1:ConfigMap::proxy-org-month"
+    [step] = Plan.read({"steps": [{"op": "create", "urn": urn, "newState": {"urn": urn, "inputs": made}}]}).steps
+    monkeypatch.setattr(change, "change", lambda *_, **__: Change("org/acme", "limited", steps=(step,)))
+    monkeypatch.setattr(Project_, "default_namespace", lambda self, stack: NAMESPACE)
+    cluster.objects.clear()
+    cluster.limits = [
+        {**LIMIT, "actorType": "org", "actorId": "acme", "source": "other/prod", "limitNanos": 20_000_000}
+    ]
+    said = command("set-limit", "--scope", "org", "--subject", "acme", "--period", "month", "-y", "--limit-cents", "3")
+    assert (said.code, said.out) == (0, "org/acme limited by the month: none → $0.03\n")
+    assert "stack other/prod has a lower limit, $0.02 a month: that one binds" in said.err
+    assert "isn't known" not in said.err

@@ -54,7 +54,7 @@ def command(
     sandbox set-limit nightly --period month --clear
     sandbox set-limit --scope org --subject acme --period day --limit-cents 100000
     """  # noqa: D301
-    from sandbox_components.operations.limits import Wanted, limits_before_and_after, request_to_limit
+    from sandbox_components.operations.limits import Wanted, limits_before_and_after, proxy_of_limit, request_to_limit
     from sandbox_components.spec.money import cents
     from sandbox_components.spec.naming import check_name
     from sandbox_components.spec.period import check_zone
@@ -77,7 +77,7 @@ def command(
         if done.outcome not in ("planned", "unchanged"):
             tell_to_commit(engine, f"limit of {wanted.shown}")
         if done.outcome == "limited":
-            _tell_of_lower(target.on(engine.stack), engine, wanted)
+            _tell_of_lower(target.on(engine.stack), engine, wanted, proxy_of_limit(done.steps))
         words = (
             f" by the {period}: {told[0][0]} → {told[0][1]}" if told and done.outcome in ("limited", "cleared") else ""
         )
@@ -88,9 +88,16 @@ def command(
     carry_out(target, request_to_limit(engine, wanted), run, engine=engine, telling=Telling(after=after))
 
 
-def _tell_of_lower(target: Target, engine: Engine, wanted: Wanted) -> None:
-    """Say when a limit of another stack binds before the one that was set: between stacks the lowest wins."""
-    from sandbox_components.operations.inference import Actor, actor_and_proxy, only_proxy, read_key_of
+def _tell_of_lower(target: Target, engine: Engine, wanted: Wanted, own: tuple[str, str] | None) -> None:
+    """Say when a limit of another stack binds before the one that was set: between stacks the lowest wins.
+
+    Args:
+        target: the cluster.
+        engine: of the stack.
+        wanted: what was set.
+        own: namespace and name of this stack's own proxy, which may have no sandbox here.
+    """
+    from sandbox_components.operations.inference import Actor, Proxy, actor_and_proxy, only_proxy, read_key_of
     from sandbox_components.operations.spend import lower, spend
     from sandbox_components.spec.money import from_cents, print_dollars
 
@@ -100,7 +107,8 @@ def _tell_of_lower(target: Target, engine: Engine, wanted: Wanted) -> None:
             if wanted.actor_type == "sandbox":
                 actor, proxy = actor_and_proxy(cluster, place, wanted.name)
             else:
-                actor, proxy = Actor(wanted.actor_type, wanted.name), only_proxy(cluster, place)
+                actor = Actor(wanted.actor_type, wanted.name)
+                proxy = Proxy(*own) if own else only_proxy(cluster, place)
             limits = spend(cluster, proxy, read_key_of(engine), actor, period=wanted.period).limits
     except SandboxError as error:
         click.echo(f"whether another stack's limit binds isn't known: {harmless(error.message)}", err=True)
