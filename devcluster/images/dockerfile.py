@@ -116,8 +116,10 @@ def _built() -> Path:
 def _layout(source: Source) -> Path:
     """The image as an OCI layout whose folder's name ends with the image's tag; the lock is held."""
     base = recipes.python_with_pip()
-    key = cache.digest(source.key, source.file, inspect.getsource(sys.modules[__name__]), *(x.key for x in base.layers))
+    key = cache.digest(source.key, source.file, inspect.getsource(_build), *(x.key for x in base.layers))
     layout = _built() / f"{source.name}-{key}"
+    for left in _built().glob("unfinished-*"):  # by a run that was killed
+        shutil.rmtree(left)
     if not layout.exists():
         install_debian_packages((*images.PACKAGES, "buildah"))
         progress.say(f"building image {source.name}, takes about {source.minutes:g} min")
@@ -151,7 +153,7 @@ def _build(source: Source, base: recipes.Image, work: Path, key: str) -> None:
     options += [f"--secret={one}" for one in secrets]
     log = cache.cache_root() / "logs" / f"image-{source.name}.log"
     _run([*buildah, "bud", *options, "--file", str(source.file), "--tag", image, str(context)], work, log)
-    _run([*buildah, "push", "--disable-compression", image, f"oci:{work / 'layout'}:{key}"], work, log)
+    _run([*buildah, "push", image, f"oci:{work / 'layout'}:{key}"], work, log)
 
 
 def _fill_package(context: Path) -> None:
