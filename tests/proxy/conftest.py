@@ -42,7 +42,7 @@ def proxy(provider: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "firstByte": 1.5,
         "betweenBytes": 1.5,
         "client": 1.5,
-        "drain": 1.5,
+        "drain": 4,
         "shutdown": 5,
     }
     bounds = {"bodyBytes": 2**20, "callsPerSandbox": 8, "connections": 300, "connectionsPerAddress": 200}
