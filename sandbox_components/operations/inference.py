@@ -11,7 +11,7 @@ from typing import Any
 from sandbox_components.errors import InvalidInput, NotFound, SandboxError
 from sandbox_components.kube import paths
 from sandbox_components.kube.client import Cluster
-from sandbox_components.kube.objects import Json, dig, text
+from sandbox_components.kube.objects import Json, dig
 from sandbox_components.kube.service_proxy import ask
 from sandbox_components.kube.snapshot import read_statefulset
 from sandbox_components.manifests.identity import proxy_of
@@ -23,7 +23,6 @@ from sandbox_components.spec.inference_key import make_read_key, signing_key
 
 KEY_HEADER = "x-sandbox-admin-key"
 SIGNING_KEY = f"{CONFIG}:inferenceSigningKey"
-ACTOR_TYPES = ("org", "user", "agent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,10 @@ def read_key_of(engine: Engine) -> str:
             raise
         raise NotFound(
             f"stack {engine.stack} has no {SIGNING_KEY}, which the key for reading is made of",
-            suggestions=[f"openssl rand -base64 32 | pulumi config set --secret {SIGNING_KEY} --stack {engine.stack}"],
+            suggestions=[
+                f"pulumi config get {SIGNING_KEY} --stack STACK-OF-THE-PROXY"
+                f" | pulumi config set --secret {SIGNING_KEY} --stack {engine.stack}"
+            ],
         ) from None
     return make_read_key(signing_key(found.strip(), SIGNING_KEY))
 
@@ -137,8 +139,3 @@ def ask_proxy(cluster: Cluster, proxy: Proxy, read_key: str, path: str, params: 
         if error.code == "access_denied" and "read key" in error.message:
             error.suggestions = (f"the stack's {SIGNING_KEY} must be the proxy's own",)
         raise
-
-
-def words(found: Json, *path: str) -> str:
-    """Return a text of an answer, empty where there is none."""
-    return text(found, *path)

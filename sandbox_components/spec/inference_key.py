@@ -15,7 +15,6 @@ import base64
 import hashlib
 import hmac
 import re
-import secrets
 from dataclasses import dataclass
 
 from sandbox_components.errors import InvalidInput
@@ -43,11 +42,6 @@ class KeyClaims:
 
     sandbox_id: str
     generation: int
-
-
-def new_signing_key() -> str:
-    """Return a fresh signing key, as it stands in secret stack config."""
-    return secrets.token_urlsafe(32)
 
 
 def signing_key(text: object, field: str = "inferenceSigningKey") -> bytes:

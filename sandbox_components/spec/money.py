@@ -6,7 +6,6 @@ up, so that sums never carry dust. Every amount fits a signed 64-bit column.
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import cast
 
 from sandbox_components.errors import InvalidInput
@@ -16,8 +15,6 @@ NANOS_PER_DOLLAR = 10**9
 NANOS_PER_CENT = 10**7
 MOST_CENTS = 10**11
 """The highest limit, a thousand million dollars: what stays below it can be added up in 64 bits."""
-
-_EXACT = Context(prec=60, rounding=ROUND_CEILING)
 
 
 def cents(value: object, field: str) -> int:
@@ -41,17 +38,6 @@ def cents(value: object, field: str) -> int:
 def from_cents(amount: int) -> int:
     """Return cents as nano-dollars."""
     return amount * NANOS_PER_CENT
-
-
-def from_dollars(amount: Decimal) -> int:
-    """Return dollars as nano-dollars, rounded up to the next whole one.
-
-    Raises:
-        ValueError: the amount is not a number.
-    """
-    if not amount.is_finite():
-        raise ValueError(f"not an amount of money: {amount}")
-    return int(_EXACT.to_integral_value(_EXACT.multiply(amount, Decimal(NANOS_PER_DOLLAR))))
 
 
 def print_dollars(nanos: int) -> str:

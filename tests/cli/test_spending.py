@@ -260,7 +260,7 @@ def test_without_a_signing_key(cluster: Cluster, command: Command, monkeypatch: 
     said = command("spend", "nightly")
     assert said.code == 6
     assert "has no sandbox-components:inferenceSigningKey" in said.errors[0]
-    assert "openssl rand -base64 32" in said.err
+    assert "pulumi config get sandbox-components:inferenceSigningKey --stack STACK-OF-THE-PROXY" in said.err
     described = command("describe", "nightly", "--no-events")
     assert described.code == 0
     assert "Limits:         <unknown> (stack dev has no" in described.out
