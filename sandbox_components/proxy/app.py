@@ -222,7 +222,7 @@ class Proxy:
             datetime.now(UTC),
             request_id=visit.id,
             worst_nanos=visit.most_nanos,
-            limit_field=fields[0] if fields else "",
+            limit_field=visit.plan.limit_field if visit.plan else "".join(fields[:1]),
             is_codex=any(name == b"originator" and value.startswith(b"codex") for name, value in visit.headers),
         )
         self._tell(visit, answer.status, outcome)

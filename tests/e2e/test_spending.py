@@ -198,7 +198,13 @@ def test_a_spent_limit_is_the_sdks_own_error_once_and_the_agent_lives_on(scene: 
     first = next(one for one in scene.attempts(name) if one.get("is_rate_limit"))
     assert first["error"] == ERROR[name]
     sandbox_id = f"{scene.stack.project}/{scene.stack.name}/{name}"
-    for words in (f"the spending limit of sandbox {sandbox_id}", "$0.05 per month", "resets at", "keeps running"):
+    for words in (
+        f"the spending limit of sandbox {sandbox_id}",
+        "$0.05 per month",
+        "resets at",
+        "set max_tokens lower",
+        "keeps running",
+    ):
         assert words in first["message"]
     print(f"{name}: refused after {first['ended'] - first['began']:.2f} s: {first['message']}")
     eventually(lambda: len(scene.refused(name)) >= 3, "two more refusals: the agent calls again by itself")

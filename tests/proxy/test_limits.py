@@ -94,6 +94,16 @@ def test_a_spent_limit_refuses_at_once_and_a_raised_one_lets_through(place: Plac
         assert 'sandbox_proxy_calls_total{endpoint="messages",outcome="too_large",upstream="anthropic"}' in metrics
 
 
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_a_call_that_does_not_fit_is_told_the_field_that_it_used(place: Place, field: str) -> None:
+    place.know([Identity(SANDBOX, limit_required=True)], [own(1)])
+    body = {"model": CHAT.model, field: 16000, "messages": [{"role": "user", "content": "hi"}]}
+    with running(place), place.client() as client:
+        refused = client.post(CHAT.path, json=body)
+    assert refused.status_code == 429
+    assert f"set {field} lower" in refused.json()["error"]["message"]
+
+
 def test_what_calls_in_flight_hold_is_not_spent_twice(place: Place, provider: Double) -> None:
     place.know([Identity(SANDBOX)], [own(1)])
     with running(place), place.client() as client:
