@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sandbox_components.proxy.fault import BadKey
-from sandbox_components.spec.inference_key import (
-    LONGEST_KEY,
-    KeyClaims,
-    is_read_key,
-    make_key,
-    make_read_key,
-    read_key,
-)
-
-__all__ = ["KeyClaims", "claims_of", "is_read_key", "make_key", "make_read_key", "read_key"]
+from sandbox_components.spec.inference_key import LONGEST_KEY, KeyClaims, read_key
 
 _NO_KEY = "there is no key in the request: the sandbox's own stands in OPENAI_API_KEY and in ANTHROPIC_API_KEY"
 _FORGED = "this is no key of this proxy: send the one in OPENAI_API_KEY or ANTHROPIC_API_KEY, as it stands there"

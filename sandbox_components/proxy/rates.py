@@ -9,7 +9,7 @@ Long input makes all tokens of a call dearer (a cliff, not a slope), so every ra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sandbox_components.proxy.counts import Usage
 from sandbox_components.proxy.model_table import Capacity
@@ -160,10 +160,6 @@ class ModelPrices:
         if len(self.tiers) == 1 and name not in _DEARER:
             return self.tiers[STANDARD]
         raise CannotPrice(f"the service tier {name if name in _DEARER else 'in the answer'} has no price here")
-
-    def named(self, model: str) -> ModelPrices:
-        """Return the same under the name that a caller uses."""
-        return replace(self, model=model)
 
 
 def _step(steps: Steps, input_tokens: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sandbox_components.proxy.fault import BadKey
-from sandbox_components.proxy.key import KeyClaims, claims_of, make_key
+from sandbox_components.proxy.key import claims_of
+from sandbox_components.spec.inference_key import KeyClaims, make_key
 
 SIGNING_KEY = b"k" * 32
 KEY = make_key(SIGNING_KEY, "shop/dev/nightly", 2).encode()
