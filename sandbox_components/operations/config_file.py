@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -181,6 +182,7 @@ def locked(path: Path, *, report: Callable[[str], None], timeout_seconds: float 
     digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"sandbox-components-locks-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
+    _check_is_own(folder)
     with (folder / digest).open("a+") as lock:
         deadline, told = time.monotonic() + timeout_seconds, False
         while True:
@@ -204,6 +206,20 @@ def locked(path: Path, *, report: Callable[[str], None], timeout_seconds: float 
         lock.write(str(os.getpid()))
         lock.flush()
         yield ConfigFile(path)
+
+
+def _check_is_own(folder: Path) -> None:
+    """Refuse a folder that others made or may write into: a link put there would have another file truncated.
+
+    Raises:
+        SandboxError: telling which.
+    """
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
+        raise SandboxError(
+            f"{folder} is not a folder that only you may write into, so locks in it can't be trusted",
+            suggestions=[f"ls -ld {folder}", "set TMPDIR to a folder of your own"],
+        )
 
 
 def plain(value: Any) -> Any:
