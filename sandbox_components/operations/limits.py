@@ -67,6 +67,12 @@ def request_to_limit(engine: Engine, wanted: Wanted) -> Request:
             raise NotFound(
                 f'stack {engine.stack} has no sandbox "{wanted.name}"', suggestions=["sandbox list", "--stack NAME"]
             )
+        if wanted.limit_cents is None and own and any(_would_stay_required(step, actor_id) for step in plan.steps):
+            raise Refused(
+                f"{wanted.shown} would be left without a limit and still be marked as needing one, so no call would "
+                "pass: who pays for it, or its key, is to change too, and that is for an update of its own",
+                suggestions=[f"pulumi up --stack {engine.stack}", "then run the command again"],
+            )
         if wanted.limit_cents is not None and not _is_in_force(plan, wanted, actor_id):
             raise Refused(
                 f"nothing in stack {engine.stack} would keep to a limit of {wanted.shown}: its program makes no "
@@ -193,6 +199,18 @@ def _is_flag_of(step: Step, actor_id: str) -> bool:
     except InvalidInput:
         return False
     return new.sandbox_id == actor_id and old == new
+
+
+def _would_stay_required(step: Step, actor_id: str) -> bool:
+    """Tell whether an identity would no longer require a limit, but can't be taken along."""
+    notes = [_notes(side).get(IDENTITY_ANNOTATION) for side in (step.old, step.new)]
+    if step.type != CONFIG_MAP or None in notes or _is_flag_of(step, actor_id):
+        return False
+    try:
+        old, new = (parse_identity(str(one)) for one in notes)
+    except InvalidInput:
+        return False
+    return new.sandbox_id == actor_id and old.limit_required and not new.limit_required
 
 
 def _notes(inputs: Any) -> dict[str, Any]:

@@ -96,6 +96,20 @@ def test_a_cleared_limit_goes_with_its_component() -> None:
     assert own(found, replace(WANTED, limit_cents=None)) == [LIMIT, LIMIT_MAP]
 
 
+def test_a_last_limit_is_not_cleared_while_the_sandbox_stays_marked_as_needing_one() -> None:
+    wanted = replace(WANTED, limit_cents=None)
+    gone = (step("delete", LIMIT, SANDBOX, {}), step("delete", LIMIT_MAP, LIMIT, limit(7)))
+
+    def marked(after: Identity) -> dict[str, Any]:
+        return step("update", IDENTITY_MAP, SANDBOX, identity(IDENTITY), identity(after))
+
+    check(plan_of(*gone, marked(Identity(ID))), wanted)
+    check(plan_of(*gone, marked(replace(IDENTITY, org="acme"))), wanted)
+    for after in (Identity(ID, org="acme"), Identity(ID, generation=2)):
+        with pytest.raises(Refused, match="still be marked as needing one"):
+            check(plan_of(*gone, marked(after)), wanted)
+
+
 def test_limits_of_others_and_of_other_periods_are_left_alone() -> None:
     week = step("update", LIMIT_MAP, LIMIT, limit(1, period="week"), limit(2, period="week"))
     org = step("update", LIMIT_MAP, LIMIT, *(limit(one, actor_type="org", actor_id="acme") for one in (1, 7)))
