@@ -24,6 +24,8 @@ SHORTEST_WAIT = 61
 """Seconds. From here on clients which obey `Retry-After` give up instead of waiting."""
 BUSY_WAIT = 2
 
+_CODEX_TEXT = "x-codex-promo-message"
+"""The only text of a 429 that Codex shows, in the middle of a sentence: `..., or try again at` and the reset."""
 _GOES_ON = "The sandbox keeps running"
 _ANTHROPIC_TYPES = {
     401: "authentication_error",
@@ -69,7 +71,7 @@ def answer_for(
         request_id: ours; it stands in the header where the SDKs look for it.
         worst_nanos: what the call could have cost.
         limit_field: the request's field that bounds the output.
-        is_codex: the client is Codex, which shows our text only for an error type of its own.
+        is_codex: the client is Codex, which shows our text only for an error type and in a header of its own.
     """
     headers: dict[str, str] = {}
     extra: dict[str, Any] = {}
@@ -86,8 +88,10 @@ def answer_for(
             wait = max(SHORTEST_WAIT, -int(-(refused.ends_at - now).total_seconds() // 1))
             headers = {"retry-after": str(wait), "x-should-retry": "false"}
             extra = {"resets_at": int(refused.ends_at.timestamp())}
-            if is_codex and refused.kind == "spent":
+            if is_codex:
                 kind = "usage_limit_reached"
+                if message.isascii() and message.isprintable():
+                    headers[_CODEX_TEXT] = message.rstrip(".")
     else:
         status, message, code, param, wait_seconds = _fault(refused)
         kind, anthropic_code = "server_error" if status >= 500 else "invalid_request_error", None

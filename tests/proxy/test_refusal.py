@@ -150,9 +150,15 @@ def test_utc_is_told_once() -> None:
     assert "resets at 2026-11-30 00:00 UTC." in text
 
 
-def test_codex_gets_the_type_that_it_shows() -> None:
-    error = json.loads(answer_for(refusal("spent"), "openai", NOW, is_codex=True).body)["error"]
-    assert (error["type"], error["resets_at"]) == ("usage_limit_reached", int(ENDS.timestamp()))
+def test_codex_gets_the_type_and_the_header_that_it_shows() -> None:
+    for kind in ("spent", "too_large"):
+        answer = answer_for(refusal(kind), "openai", NOW, is_codex=True)
+        error = json.loads(answer.body)["error"]
+        assert (error["type"], error["resets_at"]) == ("usage_limit_reached", int(ENDS.timestamp()))
+        assert headers(answer)["x-codex-promo-message"] == error["message"].removesuffix(".")
+        assert "x-codex-promo-message" not in headers(answer_for(refusal(kind), "openai", NOW))
+    answer = answer_for(refusal("spent", Scope("org", "Søster")), "openai", NOW, is_codex=True)
+    assert "x-codex-promo-message" not in headers(answer)
     assert json.loads(answer_for(refusal("busy"), "openai", NOW, is_codex=True).body)["error"]["type"] == "requests"
 
 
