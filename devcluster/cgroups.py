@@ -61,13 +61,29 @@ def make(cluster: str) -> None:
                 (group / file).write_text((tree / file).read_text())
 
 
-def clusters_with_groups() -> set[str]:
-    """Names of the clusters that have groups on this machine."""
-    names = set()
+def abandoned() -> set[str]:
+    """Names of clusters that have left groups on this machine.
+
+    Groups that hold a process aren't among them: their cluster runs, and if nothing else of it is known here, it is
+    another user's, or of another cache.
+    """
+    found, busy = set(), set()
     for tree in hierarchies():
         for path in tree.glob(PREFIX + "*"):
-            names.add(path.name.removeprefix(PREFIX))
-    return names
+            found.add(path.name.removeprefix(PREFIX))
+            if _holds_a_process(path):
+                busy.add(path.name.removeprefix(PREFIX))
+    return found - busy
+
+
+def _holds_a_process(top: Path) -> bool:
+    for folder, _, _ in os.walk(top):
+        try:
+            if Path(folder, "cgroup.procs").read_text():
+                return True
+        except OSError:
+            continue  # it goes just now, or (version 2) can hold threads alone
+    return False
 
 
 def remove(cluster: str, *, timeout_seconds: float = 10.0) -> None:

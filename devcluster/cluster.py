@@ -263,8 +263,8 @@ def stop(name: str, *, delete: bool = True) -> None:
 
 
 def known() -> set[str]:
-    """Names of all clusters with a folder, a process or a control group."""
-    found = {path.name for path in _folders()} | processes.running_clusters() | cgroups.clusters_with_groups()
+    """Names of all clusters with a folder, a process or a control group that was left."""
+    found = {path.name for path in _folders()} | processes.running_clusters() | cgroups.abandoned()
     return {name for name in found if NAME_PATTERN.fullmatch(name)}
 
 

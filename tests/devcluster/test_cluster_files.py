@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 from devcluster import __main__ as entry
 from devcluster import (
     addons,
+    cgroups,
     checks,
     cluster,
     components,
@@ -94,7 +95,7 @@ def test_a_folder_that_no_cluster_can_have_is_left_alone(
     stopped: list[str] = []
     monkeypatch.setattr(cluster, "stop", lambda name, *, delete: stopped.append(name))
     monkeypatch.setattr(cluster.processes, "running_clusters", lambda: {"b"})
-    monkeypatch.setattr(cluster.cgroups, "clusters_with_groups", lambda: {"b", "Not One"})
+    monkeypatch.setattr(cluster.cgroups, "abandoned", lambda: {"b", "Not One"})
     for name in ("a", "Copy of a", "z"):
         (clusters_folder() / name).mkdir(parents=True)
     stray = clusters_folder() / "Copy of a"
@@ -106,6 +107,19 @@ def test_a_folder_that_no_cluster_can_have_is_left_alone(
     said = capsys.readouterr()
     assert said.err == f"{stray} is no cluster's folder: left as it is\n"
     assert stray.exists()
+
+
+def test_groups_of_a_cluster_that_runs_elsewhere_are_not_abandoned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, content in {"": "1\n", "sandbox-components-left": "", "sandbox-components-theirs": ""}.items():
+        (tmp_path / "pids" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pids" / folder / "cgroup.procs").write_text(content)
+    pod = tmp_path / "pids" / "sandbox-components-theirs" / "kubepods" / "pod1"
+    pod.mkdir(parents=True)
+    (pod / "cgroup.procs").write_text("4711\n")
+    monkeypatch.setattr(cgroups, "ROOT", tmp_path)
+    assert cgroups.abandoned() == {"left"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"number": "x"}'])
