@@ -20,6 +20,7 @@ from sandbox_components.ledger.database import Database
 from sandbox_components.ledger.ledger import Ledger
 from sandbox_components.ledger.migrating import FOLDER, migrate
 from sandbox_components.ledger.model import NewerSchema, StoreDown
+from tests.harness.postgres import Postgres
 from tests.ledger.ground import limit, opened, sums
 
 pytestmark = pytest.mark.server
@@ -71,6 +72,21 @@ def test_a_newer_schema_is_refused_and_untouched(url: str) -> None:
         asyncio.run(Ledger.open(url))
     version = database.read(lambda connection: connection.exec_driver_sql("SELECT * FROM alembic_version").scalar())
     assert version == "9999"
+    database.close()
+
+
+def test_a_step_on_a_large_table_may_take_longer_than_a_call(postgres_server: Postgres) -> None:
+    def shown(connection: Connection) -> object:
+        return connection.exec_driver_sql("SHOW statement_timeout").scalar()
+
+    def migrated(connection: Connection) -> object:
+        migrate(connection)
+        return shown(connection)
+
+    database = Database(postgres_server.new_database())
+    assert database.write(shown) == "5s"
+    assert database.write(migrated) == "0"
+    assert database.write(migrated) == "5s"
     database.close()
 
 
