@@ -39,8 +39,8 @@ def proxy(provider: Double, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     timeouts = {
         "request": 3,
         "connect": 2,
-        "firstByte": 1.5,
-        "betweenBytes": 1.5,
+        "firstByte": 4,
+        "betweenBytes": 3,
         "client": 1.5,
         "drain": 4,
         "shutdown": 5,
