@@ -116,8 +116,8 @@ class Way:
 
     @property
     def field(self) -> str:
-        """What the refusal calls the field that bounds the output: its newest name."""
-        return {"chat": "max_completion_tokens", "responses": "max_output_tokens"}.get(self.method, "max_tokens")
+        """The field that bounds the output, as the call has it."""
+        return "max_output_tokens" if self.method == "responses" else "max_tokens"
 
 
 ALL = [
