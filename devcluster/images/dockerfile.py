@@ -79,14 +79,14 @@ def publish(source: Source, registry_address: str) -> str:
     return f"localhost:5000/{source.name}:{tag}"
 
 
-def ensure(source: Source) -> None:
-    """Build an image, if it isn't in the cache, without putting it anywhere.
+def ensure(source: Source) -> Path:
+    """Have an image as an OCI layout in the cache, built first if need be; it may go when newer ones are built.
 
     Raises:
         BuildError: a step of the build failed.
     """
     with cache.locked(_built() / "lock", f"image {source.name} is being built"):
-        _layout(source)
+        return _layout(source)
 
 
 def pip_settings(listed: str, environment: Mapping[str, str]) -> tuple[str, Path | None]:

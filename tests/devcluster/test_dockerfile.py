@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from devcluster import cache
 from devcluster.images import dockerfile
 
 LISTED = """\
@@ -45,10 +44,13 @@ def test_certificates_that_only_the_environment_names_are_taken_along() -> None:
 
 
 @pytest.fixture(scope="module")
-def layout() -> Path:
-    source = dockerfile.package()
-    dockerfile.ensure(source)
-    return max((cache.cache_root() / "images/built").glob(f"{source.name}-*"), key=lambda path: path.stat().st_mtime)
+def source() -> dockerfile.Source:
+    return dockerfile.package()
+
+
+@pytest.fixture(scope="module")
+def layout(source: dockerfile.Source) -> Path:
+    return dockerfile.ensure(source)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +90,7 @@ def test_nothing_of_the_build_is_left_in_the_image(files: list[tarfile.TarInfo])
 
 @pytest.mark.node
 @pytest.mark.timeout(900)
-def test_a_second_time_nothing_is_built(layout: Path) -> None:
+def test_a_second_time_nothing_is_built(source: dockerfile.Source, layout: Path) -> None:
     before = layout.stat().st_ino
-    dockerfile.ensure(dockerfile.package())
+    assert dockerfile.ensure(source) == layout
     assert layout.stat().st_ino == before
