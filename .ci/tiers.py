@@ -10,11 +10,12 @@ TIERS = ("pure", "server", "engine", "node")
 SLOWEST = 12
 _began = time.monotonic()
 _seconds: dict[str, float] = defaultdict(float)
+_of_tiers: dict[str, float] = defaultdict(float)
 
 
-def tier(item: pytest.Item) -> str:
+def tier(one: pytest.Item | pytest.TestReport) -> str:
     """The dearest tier that a test is marked with."""
-    return next((name for name in reversed(TIERS) if item.get_closest_marker(name)), "pure")
+    return next((name for name in reversed(TIERS) if name in one.keywords), "pure")
 
 
 @pytest.hookimpl(trylast=True)
@@ -30,12 +31,15 @@ def pytest_report_collectionfinish(items: list[pytest.Item]) -> str:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up what each module takes, with its fixtures."""
+    """Add up what each module and tier takes, with its fixtures."""
     _seconds[report.nodeid.partition("::")[0]] += report.duration
+    _of_tiers[tier(report)] += report.duration
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how long it took, building apart, and which modules took longest."""
+    """Say how long it took, building apart, and which tiers and modules took longest."""
+    for name in TIERS:
+        terminalreporter.write_line(f"{_of_tiers[name]:6.0f} s  {name} tier")
     for module, seconds in sorted(_seconds.items(), key=lambda one: -one[1])[:SLOWEST]:
         terminalreporter.write_line(f"{seconds:6.0f} s  {module}")
     building = float(os.environ.get("SANDBOX_BUILD_SECONDS", "0")) / 60
