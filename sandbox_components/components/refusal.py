@@ -15,7 +15,10 @@ from sandbox_components.errors import InvalidInput
 
 
 class WrongArgument(InvalidInput, pulumi.RunError):
-    """An `InvalidInput` in a Pulumi program."""
+    """An `InvalidInput` in a Pulumi program, which shows no more of it than its text."""
+
+    def __str__(self) -> str:
+        return _with_next_steps(self)
 
 
 @contextmanager
@@ -33,4 +36,8 @@ def once_known() -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise pulumi.RunError(str(error)) from None
+        raise pulumi.RunError(_with_next_steps(error)) from None
+
+
+def _with_next_steps(error: InvalidInput) -> str:
+    return "\n".join([error.message, *(f"try: {one}" for one in error.suggestions)])

@@ -256,6 +256,16 @@ def test_refused(args: Any, config: dict[str, Any], key: Any, field: str, says: 
     assert registered_before_error() == []
 
 
+def test_a_refusal_says_what_to_type_next() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        made(FULL, {}, None)
+    key = "sandbox-components:inferenceSigningKey"
+    assert str(caught.value).splitlines() == [
+        f"{key}: is missing, and nightly.inference needs it",
+        f"try: openssl rand -base64 32 | pulumi config set --secret {key}",
+    ]
+
+
 def test_the_proxys_variables_may_be_nobody_elses() -> None:
     with pytest.raises(InvalidInput, match=r"nightly.env.OPENAI_API_KEY: is set by inference"):
         made({**FULL, "env": {"OPENAI_API_KEY": pulumi.Output.secret("canary")}})
