@@ -12,6 +12,7 @@ import click
 from sandbox_components.cli.output import NONE, UNKNOWN, age, harmless, print_table, shown
 from sandbox_components.errors import SandboxError
 from sandbox_components.kube.observation import Observation, State
+from sandbox_components.manifests.process import read_process
 from sandbox_components.spec.naming import CONTAINER, pod_name
 
 if TYPE_CHECKING:
@@ -104,10 +105,11 @@ def _container(seen: Observation) -> Lines:
 
 
 def _command(words: tuple[str, ...]) -> str:
-    """Return the command on one line; a whole script in it is cut, `-o json` has it all."""
+    """Return the command on one line, as it was declared; a whole script in it is cut, `-o json` has it all."""
     if not words:
         return "<the image's>"
-    line = shlex.join(words).replace("\n", "\\n")
+    process = read_process(list(words))
+    line = (process["command"] if "command" in process else shlex.join(process["entrypoint"])).replace("\n", "\\n")
     return line if len(line) <= _COMMAND_LENGTH else line[: _COMMAND_LENGTH - 1] + "…"
 
 

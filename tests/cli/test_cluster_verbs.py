@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from sandbox_components.kube import paths
+from sandbox_components.manifests.process import first_process
+from sandbox_components.spec.sandbox import read_sandbox
 from tests.cli.cluster_side import command_on
 from tests.cli.in_process import Answer, Command
 from tests.kube.api import FakeApi
@@ -18,6 +20,7 @@ from tests.kube.objects import NAME, NAMESPACE, claim, condition, pod, running, 
 from tests.operations.cluster_side import POD, SET, api_pod, sandbox_in
 
 LOG = f"{POD}/log"
+LIMITS = {"cpu": "500m", "memory": "64Mi"}
 
 
 @pytest.fixture
@@ -91,6 +94,15 @@ def test_describe_has_its_sections_and_ends_with_what_helps_next(api: FakeApi, s
         f"logs: sandbox logs {NAME} -n {NAMESPACE} -f",
     ]
     assert "Exit status:    <none>" in out
+
+
+def test_describe_shows_a_shell_line_as_it_was_declared(api: FakeApi, sandbox: Command) -> None:
+    sandbox_in(api)
+    spec = read_sandbox({"image": "agent", "command": "cd $HOME\n./start.sh", "resourceLimits": LIMITS})
+    api.objects[SET]["spec"]["template"]["spec"]["containers"][0] |= first_process(spec)
+    assert "  Command:        cd $HOME\\n./start.sh\n" in sandbox("describe", NAME).out
+    as_run = json.loads(sandbox("describe", NAME, "-o", "json").out)["command"]
+    assert as_run[:2] == ["/bin/sh", "-c"]
 
 
 def test_describe_of_a_paused_one_ends_with_resume(api: FakeApi, sandbox: Command) -> None:
