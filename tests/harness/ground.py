@@ -79,7 +79,7 @@ class Ground:
 
     @contextmanager
     def stack(self, folder: Path, **options: Any) -> Iterator[Stack]:
-        """A stack whose namespace is its own; both are gone afterwards."""
+        """A stack whose namespace is its own; both are gone afterwards, and whatever of the engine was left behind."""
         namespace = options.pop("namespace", None) or new_namespace()
         stack = Stack(folder, tools=self.tools, kubeconfig=self.kubeconfig, home=self.home, **options)
         stack.configure({"namespace": namespace})
@@ -87,6 +87,7 @@ class Ground:
         try:
             yield stack
         finally:
+            stack.end_all()
             self.api.delete("Namespace", namespace)
 
     @contextmanager

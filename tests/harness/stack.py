@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import yaml
 
-from tests.harness.mortal import with_us
+from tests.harness.mortal import end_all_with, with_us
 from tests.harness.outcome import Json, Outcome
 
 CHECKOUT = Path(__file__).parents[2]
@@ -166,6 +166,10 @@ class Stack:
             process.stdin.write(given or "")
             process.stdin.close()
         return Running(verb, process, output, file, log)
+
+    def end_all(self) -> None:
+        """End every process that was started for this stack: a killed engine leaves its plugins."""
+        end_all_with("XDG_CACHE_HOME", self.env["XDG_CACHE_HOME"])
 
 
 @dataclass
