@@ -5,9 +5,18 @@ import time
 from collections import Counter, defaultdict
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 TIERS = ("pure", "server", "engine", "node")
 SLOWEST = 12
+ROOMS = {
+    "engine": ("tests/engine/",),
+    "node": (
+        "tests/e2e/",
+        *(f"tests/devcluster/test_{name}.py" for name in ("cluster_killed", "cluster_smoke", "environment")),
+    ),
+}
+"""What one worker keeps to itself, with one cluster."""
 _began = time.monotonic()
 _seconds: dict[str, float] = defaultdict(float)
 _of_tiers: dict[str, float] = defaultdict(float)
@@ -16,6 +25,22 @@ _of_tiers: dict[str, float] = defaultdict(float)
 def tier(one: pytest.Item | pytest.TestReport) -> str:
     """The dearest tier that a test is marked with."""
     return next((name for name in reversed(TIERS) if name in one.keywords), "pure")
+
+
+class ByRoom(LoadScopeScheduling):
+    """Gives a worker whole modules, and the engine's and the node's tests as two wholes: fixtures are made once.
+
+    By the file, because the marker `xdist_group` has no effect with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((room for room, paths in ROOMS.items() if file.startswith(paths)), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config) -> ByRoom:
+    """Take that one, whatever `--dist` says."""
+    return ByRoom(config)
 
 
 @pytest.hookimpl(trylast=True)

@@ -25,21 +25,15 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=Fals
 settings.load_profile("ci")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Keep tests that share a cluster in one worker; hear interrupts, whoever has started us."""
+def pytest_configure() -> None:
+    """Hear interrupts, whoever has started us."""
     interrupts.hear()
-    if getattr(config.option, "dist", "no") == "load":
-        config.option.dist = "loadgroup"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Make each real tier a group of its own, and each other module, so that two workers share neither cluster nor
-    fixtures; give what needs a cluster time for its start.
-    """
+    """Give what needs a cluster time for its start."""
     for item in items:
-        real = next((name for name in reversed(REAL) if item.get_closest_marker(name)), None)
-        item.add_marker(pytest.mark.xdist_group(real or item.nodeid.partition("::")[0]))
-        if real is not None and item.get_closest_marker("timeout") is None:
+        if any(item.get_closest_marker(name) for name in REAL) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SECONDS))
 
 
