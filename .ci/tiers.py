@@ -38,9 +38,9 @@ class ByRoom(LoadScopeScheduling):
         return next((room for room, paths in ROOMS.items() if file.startswith(paths)), file)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config) -> ByRoom:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByRoom:
     """Take that one, whatever `--dist` says."""
-    return ByRoom(config)
+    return ByRoom(config, log)
 
 
 @pytest.hookimpl(trylast=True)
