@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -39,12 +41,14 @@ def test_an_interrupt_that_a_test_takes_for_its_own_ends_the_run(tmp_path: Path)
     with subprocess.Popen(
         [*IN_BACKGROUND, sys.executable, "-m", "pytest", *arguments, "-c", "/dev/null", str(tmp_path / "test_two.py")],
         cwd=CHECKOUT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     ) as tests:
         while not (told.exists() and told.read_text()):
             assert tests.poll() is None, tests.stdout and tests.stdout.read()
+            time.sleep(0.05)
         tests.send_signal(signal.SIGINT)
         said, _ = tests.communicate(timeout=60)
     assert tests.returncode == pytest.ExitCode.INTERRUPTED, said
