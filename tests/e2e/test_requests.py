@@ -50,7 +50,14 @@ CYCLES = 5
 
 _GET = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8000/', timeout=5).status)"
 _KILL_AGENT = """
-import os, pathlib
+import os, pathlib, time
+if os.fork():
+    os._exit(0)
+# The container that ends takes along what runs in it: whoever has asked for this is gone by then.
+os.setsid()
+for number in range(3):
+    os.close(number)
+time.sleep(1)
 for path in pathlib.Path("/proc").glob("[0-9]*"):
     try:
         if b"http.server" in (path / "cmdline").read_bytes() and int(path.name) != os.getpid():
