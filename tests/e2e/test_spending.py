@@ -19,7 +19,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.images import dockerfile
-from tests.harness import reach
+from tests.harness import noon, reach
 from tests.harness.api import eventually
 from tests.harness.command import Said, sandbox
 from tests.harness.ground import Ground, new_namespace
@@ -96,6 +96,8 @@ class Scene:
     stack: Stack
     there: str
     provider: Double
+    zone: str
+    """In which the month ends."""
     born: dict[str, Json]
     """The agents' pods as they were at first."""
 
@@ -139,7 +141,7 @@ class Scene:
 
     def spent(self, name: str) -> Json:
         """What `sandbox spend` tells."""
-        found: Json = json.loads(self.command("spend", name, "-o", "json").output)
+        found: Json = json.loads(self.command("spend", name, "--time-zone", self.zone, "-o", "json").output)
         return found
 
     def key(self, name: str) -> str:
@@ -164,7 +166,7 @@ def scene(node_ground: Ground, node_cluster: Cluster, tmp_path_factory: pytest.T
     """Everything made by one `pulumi up`."""
     image = dockerfile.publish(dockerfile.package(), node_cluster.registry)
     sdk_agent = dockerfile.publish(dockerfile.Source("sdk-agent", SDK_AGENT / "Dockerfile"), node_cluster.registry)
-    folder, there = tmp_path_factory.mktemp("spending"), new_namespace()
+    folder, there, zone = tmp_path_factory.mktemp("spending"), new_namespace(), noon.zone()
     with (
         double(node_cluster.host_address) as provider,
         node_ground.stack(folder / "stack", program="spending", source=SOURCE) as stack,
@@ -177,7 +179,7 @@ def scene(node_ground: Ground, node_cluster: Cluster, tmp_path_factory: pytest.T
                 resourceRequests={"cpu": "50m"},
                 volumes=node_ground.volume(),
                 inference={"namespace": there, "name": "proxy"},
-                spendingLimits=[{"period": "month", "limitCents": 5}],
+                spendingLimits=[{"period": "month", "timeZone": zone, "limitCents": 5}],
                 **EGRESS[name],
             )
             for name in KINDS
@@ -188,7 +190,7 @@ def scene(node_ground: Ground, node_cluster: Cluster, tmp_path_factory: pytest.T
         stack.pulumi("config", "set", "--secret", "app:providerKey", "-s", stack.name, given=KEY).ok()
         stack.up().ok()
         born = {name: ready(node_ground, f"{name}-0", stack.namespace, 180) for name in KINDS}
-        yield Scene(node_ground, node_cluster, stack, there, provider, born)
+        yield Scene(node_ground, node_cluster, stack, there, provider, zone, born)
     node_ground.api.delete("Namespace", there)
 
 

@@ -22,6 +22,7 @@ import yaml
 from devcluster.cluster import Cluster
 from sandbox_components.spec.spending import LIMIT_ANNOTATION, parse_limit
 from tests.engine.sandbox_command import SandboxCommand
+from tests.harness import noon
 from tests.harness.api import eventually
 from tests.harness.ground import Ground, new_namespace
 from tests.harness.stack import Stack
@@ -72,6 +73,8 @@ class Scene:
     place: Place
     sandbox: SandboxCommand
     host: str
+    zone: str
+    """In which the month ends."""
 
     def key(self) -> str:
         """The key that the agent finds in its environment."""
@@ -99,6 +102,7 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(engine_ground: Ground, node_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder, there, api = tmp_path_factory.mktemp("spending"), new_namespace(), engine_ground.api
+    zone = noon.zone()
     host = node_cluster.api_url.removeprefix("https://").rpartition(".")[0] + ".1"
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -108,7 +112,7 @@ def scene(engine_ground: Ground, node_cluster: Cluster, tmp_path_factory: pytest
         patch.setitem(os.environ, "KUBECONFIG", str(node_cluster.kubeconfig))
         entry = engine_ground.sandbox(
             inference={"namespace": there, "name": "outside"},
-            spendingLimits=[{"period": "month", "limitCents": 1}],
+            spendingLimits=[{"period": "month", "timeZone": zone, "limitCents": 1}],
             org="acme",
         )
         stack.configure({"sandboxes": {"nightly": entry}, "app:proxyNamespace": there})
@@ -116,7 +120,7 @@ def scene(engine_ground: Ground, node_cluster: Cluster, tmp_path_factory: pytest
         stack.up().ok()
         more = {"source": {"namespace": there}, "listen": f"{host}:0", "admin": f"{host}:0"}
         with running(Place(folder / "proxy", provider.url, more=more)) as place:
-            yield Scene(engine_ground, stack, there, place, SandboxCommand(stack), host)
+            yield Scene(engine_ground, stack, there, place, SandboxCommand(stack), host, zone)
     api.delete("Namespace", there)
 
 
@@ -173,13 +177,14 @@ def test_spend_and_describe_ask_through_the_api_server(scene: Scene) -> None:
     subsets = [{"addresses": [{"ip": scene.host, "targetRef": target}], "ports": ports}]
     scene.ground.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": ports}})
     scene.ground.api.create({"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets})
-    words = ("spend", "nightly", "--by", "model", "-o", "json")
+    zone = ("--time-zone", scene.zone)
+    words = ("spend", "nightly", *zone, "--by", "model", "-o", "json")
     found = scene.sandbox(*words).ok().document
     assert found["actorId"] == ID
     assert found["total"]["nanos"] == sum(row["nanos"] for row in found["rows"]) > 8_000_000
-    assert found["total"] | {"dollars": None} == scene.place.spend(ID)["total"] | {"dollars": None}
+    assert found["total"] | {"dollars": None} == scene.place.spend(ID, timeZone=scene.zone)["total"] | {"dollars": None}
     assert {one["actorType"] for one in found["limits"]} == {"sandbox", "org"}
-    org = scene.sandbox("spend", "--scope", "org", "--subject", "acme", "-o", "json").ok().document
+    org = scene.sandbox("spend", "--scope", "org", "--subject", "acme", *zone, "-o", "json").ok().document
     assert org["total"]["nanos"] == found["total"]["nanos"]
     assert "of $0.02 used" in scene.sandbox("describe", "nightly").ok().out
 
@@ -206,7 +211,7 @@ def test_a_role_for_the_one_proxy_is_enough_and_doctor_tells_what_it_lacks(scene
     env, place = reader(scene, tmp_path / "kubeconfig"), scene.stack.namespace
 
     def total() -> int | None:
-        done = scene.sandbox("spend", "nightly", "-o", "json", env=env)
+        done = scene.sandbox("spend", "nightly", "--time-zone", scene.zone, "-o", "json", env=env)
         return int(done.document["total"]["nanos"]) if done.code == 0 else None
 
     assert eventually(total, "an answer to who has the role", 30) > 8_000_000
