@@ -115,12 +115,13 @@ def carry_out(
     """Run the editing routine, wait for the cluster, and print the answer."""
     from sandbox_components.cli.planned import show_plan
     from sandbox_components.operations.change import Mode, change
-    from sandbox_components.operations.settle import check_free, settle
 
     engine, telling = engine or engine_of(target), telling or Telling()
     target = target.on(engine.stack)
     place = engine.project.default_namespace(engine.stack)
     if request.done == "created" and not run.no_up:
+        from sandbox_components.operations.settle import check_free
+
         with target.connect() as cluster:
             check_free(cluster, place, request.name, engine)
 
@@ -149,6 +150,8 @@ def carry_out(
             show_plan(done)
         words, more = telling.after(done)
         if run.wait and not run.no_up and done.outcome != "planned":
+            from sandbox_components.operations.settle import settle
+
             with target.connect() as cluster:
                 settle(cluster, place, done, is_deletion=request.deletes, timeout=run.timeout, report=progress)
     if request.deletes and done.outcome == "unchanged":

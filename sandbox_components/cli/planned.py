@@ -120,3 +120,5 @@ def show_plan(planned: Change) -> None:
         stays = f"disk: {disk.text}" if disk is not None and disk.outcome == GROWN else "the disk stays"
         agent = "restarts the agent (a paused one takes it over at resume)" if planned.restarts else "no restart"
         click.echo(f"  {agent}; {stays}", err=True)
+    for note in planned.notes:
+        click.echo(f"  note: {harmless(note)}", err=True)

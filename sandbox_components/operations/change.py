@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ruamel.yaml.comments import CommentedMap
@@ -47,6 +47,7 @@ class Change:
         steps: the engine's operations.
         deletes_disk: names of the claims that are deleted with their data.
         is_new: the StatefulSet is made by it.
+        notes: what the program says to mind about the sandbox.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Change:
     is_new: bool = False
     steps: tuple[Step, ...] = ()
     deletes_disk: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
         else:
             request.check(plan, own, needed)
         _check_disk(own)
+    component = plan.component(request.name)
     is_new = any(step.type == STATEFUL_SET and step.operation == "create" for step in own)
     planned = Change(
         name=request.name,
@@ -181,6 +184,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
         is_new=is_new,
         steps=needed,
         deletes_disk=tuple(step.name for step in own if step.type == CLAIM and "delete" in step.operation),
+        notes=plan.notes().get(component.urn, ()) if component is not None else (),
     )
     if mode.dry_run:
         return planned
@@ -195,7 +199,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     was_edited = draft.is_changed
     draft.accept()
     if not own:
-        return Change(request.name, request.edited if was_edited else "unchanged")
+        return Change(request.name, request.edited if was_edited else "unchanged", notes=planned.notes)
     try:
         engine.up(
             list(dict.fromkeys(step.urn for step in needed)),
@@ -206,14 +210,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
     except SandboxError as error:
         error.suggestions = (*error.suggestions, *_what_stays(engine, request, draft, error))
         raise
-    return Change(
-        request.name,
-        request.done,
-        planned.restarts,
-        planned.is_new,
-        planned.steps,
-        planned.deletes_disk,
-    )
+    return replace(planned, outcome=request.done)
 
 
 def _what_stays(engine: Engine, request: Request, draft: Draft, error: SandboxError) -> list[str]:

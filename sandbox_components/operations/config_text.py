@@ -44,14 +44,14 @@ def edited(text: str, edit: Edit, source: str) -> str:
     after = _dumped(yaml, data) if data else ""
     if after == plain:
         return text
-    if not plain:
-        lead = before if not before or before.endswith("\n") else before + "\n"
-        result = lead + after if not _has_document(before) else after
+    if plain:
+        forms = [_merged(plain, before, after), after]
+    elif _has_document(before):
+        forms = [after]
     else:
-        result = _merged(plain, before, after)
-        if _meaning(result) != _meaning(after):
-            result = after
-    if _meaning(result) != data:
+        forms = [(before if not before or before.endswith("\n") else before + "\n") + after]
+    result = next((form for form in forms if _meaning(form) == data), None)
+    if result is None:
         raise InvalidInput(source, "can't be edited without changing what it means: edit it by hand")
     return result.replace("\n", "\r\n") if is_dos else result
 

@@ -33,13 +33,11 @@ class Attempt:
         plan: what it has found; not all of it where there is a fault.
         problems: what the engine and the cluster said against it, by resource.
         fault: what all of them mean together; None where it went through.
-        warnings: what the program said to mind, by resource.
     """
 
     plan: Plan
     problems: tuple[Problem, ...] = ()
     fault: SandboxError | None = None
-    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,11 +83,10 @@ class Engine:
             data = json.loads(done.stdout)
         except ValueError:
             raise self._fault(done.stderr + done.stdout, "preview") from None
-        warnings = Problem.read(data, "warning")
         if done.returncode == 0:
-            return Attempt(Plan.read(data), warnings=warnings)
+            return Attempt(Plan.read(data))
         fault = self._fault(_diagnostics(data) or done.stderr, "preview")
-        return Attempt(Plan.read(data), Problem.read(data), fault, warnings)
+        return Attempt(Plan.read(data), Problem.read(data), fault)
 
     def up(self, targets: Sequence[str], *, message: str, ignore_protect: bool = False, report: Report) -> None:
         """Update exactly the given resources.

@@ -79,14 +79,19 @@ class Problem:
 
 @dataclass(frozen=True)
 class Plan:
-    """All operations of a preview."""
+    """All operations of a preview.
+
+    Attributes:
+        warnings: what the program said to mind, by resource.
+    """
 
     steps: tuple[Step, ...]
+    warnings: tuple[Problem, ...] = ()
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Plan:
         """Read the answer of `pulumi preview --json --show-sames`."""
-        return Plan(tuple(_step(one) for one in data.get("steps") or []))
+        return Plan(tuple(_step(one) for one in data.get("steps") or []), Problem.read(data, "warning"))
 
     def of_sandbox(self, name: str) -> tuple[Step, ...]:
         """Return the operations that change the sandbox `name` or what lies below it."""
@@ -114,6 +119,15 @@ class Plan:
                 seen.add(urn)
                 urn = parents.get(urn) or ("" if urn in parents else _by_name(urn))
         return found
+
+    def notes(self) -> dict[str, tuple[str, ...]]:
+        """Return by component what the program said to mind about that sandbox, each thing once."""
+        owners, found = self.owners(), dict[str, dict[str, None]]()
+        for one in self.warnings:
+            if one.urn in owners:
+                text = one.message.removeprefix("warning: ").strip()
+                found.setdefault(owners[one.urn], {})[text] = None
+        return {component: tuple(texts) for component, texts in found.items()}
 
     def needed_for(self, own: Iterable[Step]) -> tuple[Step, ...]:
         """Return `own`, and every parent or dependency of it that doesn't exist yet or whose protection changes.

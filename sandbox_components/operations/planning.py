@@ -97,6 +97,7 @@ def read_attempts(project: str, stack: str, first: Attempt, attempt: Attempt) ->
         if step.urn in owners:
             by_owner.setdefault(owners[step.urn], []).append(step)
     refused, elsewhere = sorted_refusals(stack, (*first.problems, *attempt.problems), found, owners)
+    notes = replace(found, warnings=attempt.plan.warnings).notes()
     sandboxes = []
     for component, own in by_owner.items():
         against = refused.get(component, ())
@@ -104,9 +105,7 @@ def read_attempts(project: str, stack: str, first: Attempt, attempt: Attempt) ->
         is_refused = any(is_guarded_claim(one) for one in against)
         one = sandbox_plan(component.split("::")[-1], own, is_refused=is_refused)
         reasons = tuple(reason(one, problem, stack) for problem in against)
-        told = (warning.message for warning in attempt.warnings if owners.get(warning.urn) == component)
-        notes = (text.removeprefix("warning: ").strip() for text in told)
-        sandboxes.append(replace(one, refusals=tuple(dict.fromkeys(reasons)), notes=tuple(dict.fromkeys(notes))))
+        sandboxes.append(replace(one, refusals=tuple(dict.fromkeys(reasons)), notes=notes.get(component, ())))
     others = tuple(
         Other(step.operation, step.type, step.name, step.fields)
         for step in found.steps

@@ -5,6 +5,7 @@ The stack is named by the flag, else SANDBOX_STACK, PULUMI_STACK, else the one t
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -106,7 +107,7 @@ class Project:
         """
         file = self.config_file(stack)
         try:
-            data = yaml.safe_load(file.read_text())
+            data = _yaml(file.read_text())
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -130,6 +131,15 @@ class Project:
         return None
 
 
+@functools.lru_cache(maxsize=4)  # a verb asks for its stack's config up to seven times
+def _yaml(text: str) -> Any:
+    """Read YAML by libyaml, ten times as fast; what that refuses goes to the other parser, whose errors we tell."""
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError:
+        return yaml.safe_load(text)
+
+
 def _json(file: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(file.read_text())
@@ -140,7 +150,7 @@ def _json(file: Path) -> Mapping[str, Any]:
 
 def _read(file: Path) -> Project:
     try:
-        data = yaml.safe_load(file.read_text())
+        data = _yaml(file.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise _unreadable(file, error) from None
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):

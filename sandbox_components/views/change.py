@@ -20,6 +20,7 @@ def change_document(done: Change, project: str, stack: str, namespace: str) -> d
             "outcome": done.outcome,
             "restarts": done.restarts,
             "deletesDisk": list(done.deletes_disk),
+            "notes": list(done.notes),
             "steps": [
                 {"operation": step.operation, "type": step.type, "name": step.name, "fields": list(step.fields)}
                 for step in done.steps

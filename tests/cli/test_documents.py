@@ -47,6 +47,7 @@ CHANGE = {
     "outcome": str,
     "restarts": bool,
     "deletesDisk": list,
+    "notes": list,
     "steps": list,
 }
 OPERATION = {"name": "nightly", "namespace": "agents", "warning": None}

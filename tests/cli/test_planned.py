@@ -67,3 +67,12 @@ def test_a_deletion_says_what_becomes_of_the_disk(capsys: pytest.CaptureFixture[
     assert shown("removed", capsys, deletes_disk=("a",))[-1] == (
         "  disk: the claim a and all files on it are deleted with the sandbox"
     )
+
+
+def test_what_is_to_mind_comes_last_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    notes = ("it is pinned to r2", "port \x1b[31m9000")
+    assert shown("env", capsys, notes=notes)[-3:] == [
+        RESTARTS,
+        "  note: it is pinned to r2",
+        "  note: port \\x1b[31m9000",
+    ]

@@ -31,6 +31,7 @@ class MadeEngine:
     project: Project
     steps: list[dict[str, Any]]
     fails: bool = False
+    diagnostics: list[dict[str, str]] = field(default_factory=list)
     stack: str = "dev"
     ups: list[list[str]] = field(default_factory=list)
     previewed: list[str] = field(default_factory=list)
@@ -39,7 +40,7 @@ class MadeEngine:
     def preview(self, config_file: Path | None = None, *, ignore_protect: bool = False) -> Plan:
         self.previewed.append("" if config_file is None else config_file.read_text())
         self.told.append({"ignore_protect": ignore_protect})
-        return Plan.read({"steps": self.steps})
+        return Plan.read({"steps": self.steps, "diagnostics": self.diagnostics})
 
     def up(self, targets: Sequence[str], **named: Any) -> None:
         self.ups.append(list(targets))
@@ -94,6 +95,21 @@ def test_yes(engine: MadeEngine) -> None:
     assert engine.previewed == [config(engine)]
     assert 'LEVEL: "debug"' in config(engine)
     assert engine.told[-1]["message"] == "sandbox update nightly"
+
+
+def test_what_the_program_says_to_mind_of_this_sandbox_is_told_once(engine: MadeEngine) -> None:
+    other = PARENT.replace("nightly", "other")
+    engine.steps.append({"op": "same", "urn": other, "newState": {"urn": other}})
+    said = [
+        (PARENT, "warning: expose.9000 is left out\n"),
+        (URN, "expose.9000 is left out"),
+        (other, "not ours"),
+        ("", "all"),
+    ]
+    engine.diagnostics = [{"urn": urn, "message": text, "severity": "warning"} for urn, text in said]
+    engine.diagnostics.append({"urn": PARENT, "message": "only for information", "severity": "info"})
+    for dry_run in (True, False):
+        assert run(engine, updating(), dry_run=dry_run).notes == ("expose.9000 is left out",)
 
 
 @pytest.mark.parametrize(("answer", "error"), [(False, Declined), (None, ConfirmationNeeded)])

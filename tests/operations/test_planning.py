@@ -288,7 +288,7 @@ def test_what_the_program_says_to_mind_stands_beside_its_sandbox() -> None:
     urns = {step.name: step.urn for step in found.plan.steps if step.type == COMPONENT}
     pinned = "idle is pinned to r2; what is declared otherwise (image) waits until: sandbox unpin idle"
     warnings = (Problem(urns["idle"], f"warning: {pinned}\n"), Problem("", "warning: something"))
-    found = replace(found, warnings=warnings)
+    found = replace(found, plan=replace(found.plan, warnings=warnings))
     plan = read_attempts("agents", "test", found, found)
     assert of(plan, "idle").notes == (pinned,)
     assert [one.name for one in plan.notable if one.outcome == SAME] == ["idle"]
