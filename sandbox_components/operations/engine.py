@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ from sandbox_components.operations.project import Project
 
 Report = Callable[[str], None]
 """Called with a line of progress."""
+
+_ATTEMPT = re.compile(r"^Retry #\d+; ")
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class Engine:
         if ignore_protect:
             arguments.append("--ignore-protect")
         problems: list[str] = []
+        told: set[str] = set()
         with Interrupts() as interrupts, self._start(arguments) as process:
             interrupts.watch(process)
             assert process.stdout is not None
@@ -110,7 +114,7 @@ class Engine:
                     if interrupts.heard(line):
                         report("interrupted, the engine ends what it has begun; once more breaks it off")
                     else:
-                        _follow(line, problems, report)
+                        _follow(line, problems, told, report)
             finally:
                 # The engine would die of a pipe that nobody reads, and leave its lock.
                 for _ in process.stdout:
@@ -221,7 +225,7 @@ def _diagnostics(data: dict[str, Any]) -> str:
     return "\n".join(text.strip() for text in found)
 
 
-def _follow(line: str, problems: list[str], report: Report) -> None:
+def _follow(line: str, problems: list[str], told: set[str], report: Report) -> None:
     try:
         event = json.loads(line)
     except ValueError:
@@ -232,12 +236,21 @@ def _follow(line: str, problems: list[str], report: Report) -> None:
     diagnostic = event.get("diagnosticEvent")
     if diagnostic is not None and diagnostic.get("severity") == "error":
         problems.append(str(diagnostic.get("message", "")).strip())
+    if diagnostic is not None and diagnostic.get("ephemeral") and diagnostic.get("urn"):
+        # What the provider waits for, or tries again and why; each thing once.
+        said = f"{_shown(diagnostic['urn'])}: {_ATTEMPT.sub('', str(diagnostic.get('message', ''))).strip()}"
+        if said not in told:
+            told.add(said)
+            report(said)
     started, ended = event.get("resourcePreEvent"), event.get("resOutputsEvent")
     metadata = (started or ended or {}).get("metadata") or {}
     operation, urn = metadata.get("op"), str(metadata.get("urn", ""))
     if operation in (None, "same", "read") or "pulumi:pulumi:Stack" in urn or "providers:" in urn:
         return
-    kind, name = urn.split("::")[-2].rsplit("$", 1)[-1].rsplit(":", 1)[-1], urn.split("::")[-1]
     word = {"create": "creating", "update": "updating", "delete": "deleting"}.get(operation, operation)
     if started is not None:
-        report(f"{word} {kind} {name}")
+        report(f"{word} {_shown(urn)}")
+
+
+def _shown(urn: str) -> str:
+    return f"{urn.split('::')[-2].rsplit('$', 1)[-1].rsplit(':', 1)[-1]} {urn.split('::')[-1]}"

@@ -113,6 +113,14 @@ def fault(text: str, verb: str, stack: str, state: Path | None = None) -> Sandbo
             suggestions=["set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE"],
             code="passphrase",
         )
+    away = re.search(r'namespaces "(?P<name>[^"]+)" not found', text)
+    if away is not None:
+        return NotFound(
+            f'there is no namespace "{away["name"]}", and the program makes none before what goes into it',
+            suggestions=[
+                f"kubectl create namespace {away['name']}, or make it in the program and let the sandboxes depend on it"
+            ],
+        )
     if _NO_RIGHT.search(text):
         return AccessDenied(f"pulumi {verb} failed: {_shortened(text)}", suggestions=["sandbox doctor"])
     kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError

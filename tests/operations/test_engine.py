@@ -69,13 +69,23 @@ def test_progress_comes_from_the_engines_events(stand_in: StandIn, engine: Engin
         {"resourcePreEvent": {"metadata": {"op": "create-replacement", "urn": urn}}},
         {"summaryEvent": {}},
         {"diagnosticEvent": {"severity": "warning", "message": "never mind"}},
+        *(
+            {"diagnosticEvent": {"severity": "info", "urn": urn, "message": text, "ephemeral": True}}
+            for text in ("Retry #0; creation failed: why\n", "Retry #1; creation failed: why\n", "[1/2] Waiting\n")
+        ),
+        {"diagnosticEvent": {"severity": "info", "message": "of nobody", "ephemeral": True}},
         {"diagnosticEvent": {"severity": "error", "message": 'pods "one-0" is forbidden: exceeded quota'}},
     ]
     stand_in.fails("\n".join(json.dumps(event) for event in events) + "\nnot JSON at all")
     news: list[str] = []
     with pytest.raises(Refused) as caught:
         engine.up([urn], message="m", report=news.append)
-    assert news == ["creating StatefulSet one", "create-replacement StatefulSet one"]
+    assert news == [
+        "creating StatefulSet one",
+        "create-replacement StatefulSet one",
+        "StatefulSet one: creation failed: why",
+        "StatefulSet one: [1/2] Waiting",
+    ]
     assert "exceeded quota" in str(caught.value)
     assert "not JSON at all" in str(caught.value)
     assert "never mind" not in str(caught.value)
@@ -136,6 +146,14 @@ def test_a_kubeconfig_stands_for_the_environments(stand_in: StandIn, tmp_path: P
             1,
             "Pulumi is not logged in to a backend",
             "pulumi login URL",
+        ),
+        (
+            'error: resource "urn:x" was not successfully created by the Kubernetes API server: '
+            'namespaces "agents-dev" not found\nupdate failed',
+            NotFound,
+            6,
+            'there is no namespace "agents-dev"',
+            "kubectl create namespace agents-dev",
         ),
         ("error: incorrect passphrase", SandboxError, 1, "can't be read: wrong or missing passphrase", "set PULUMI_"),
         (
