@@ -29,6 +29,7 @@ _PATIENCE_SECONDS = 30.0
 _TICK_SECONDS = 1.0
 _REREAD_SECONDS = 5.0
 _SETTLE_SECONDS = 0.2
+_STEADY = timedelta(seconds=10)
 
 
 @dataclass
@@ -191,7 +192,12 @@ class _Ready:
         return at is None or at >= self.begun - timedelta(seconds=2)
 
     def _seems_ready(self, name: str, observation: Observation) -> bool:
-        return observation.is_ready and observation.pod_uid != self.waiting[name].old_uid
+        """Whether it is Ready; who has crashed has to run for a while, for who always crashes runs for a moment too."""
+        if not observation.is_ready or observation.pod_uid == self.waiting[name].old_uid:
+            return False
+        begun = observation.started_at
+        is_new = begun is not None and self.cluster.now() - begun < _STEADY
+        return not (observation.probe.restart_count and is_new)
 
     def _is_fresh(self, name: str) -> bool:
         """Whether the StatefulSet has been seen by its controller, and the pod is of its newest revision."""

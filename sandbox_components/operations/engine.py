@@ -25,7 +25,8 @@ from sandbox_components.operations.project import Project
 Report = Callable[[str], None]
 """Called with a line of progress."""
 
-_ATTEMPT = re.compile(r"^Retry #\d+; ")
+_AGAIN = re.compile(r"Retry #\d+; (?P<why>.+)")
+"""How the Kubernetes provider tells that it goes on after a refusal, for up to a minute."""
 
 
 @dataclass(frozen=True)
@@ -236,9 +237,9 @@ def _follow(line: str, problems: list[str], told: set[str], report: Report) -> N
     diagnostic = event.get("diagnosticEvent")
     if diagnostic is not None and diagnostic.get("severity") == "error":
         problems.append(str(diagnostic.get("message", "")).strip())
-    if diagnostic is not None and diagnostic.get("ephemeral") and diagnostic.get("urn"):
-        # What the provider waits for, or tries again and why; each thing once.
-        said = f"{_shown(diagnostic['urn'])}: {_ATTEMPT.sub('', str(diagnostic.get('message', ''))).strip()}"
+    again = _AGAIN.match(str((diagnostic or {}).get("message", "")))
+    if diagnostic is not None and again is not None:
+        said = f"{_shown(str(diagnostic.get('urn')))}: {again['why'].strip()}, it is tried again"
         if said not in told:
             told.add(said)
             report(said)
@@ -253,4 +254,5 @@ def _follow(line: str, problems: list[str], told: set[str], report: Report) -> N
 
 
 def _shown(urn: str) -> str:
-    return f"{urn.split('::')[-2].rsplit('$', 1)[-1].rsplit(':', 1)[-1]} {urn.split('::')[-1]}"
+    kind, name = ["", *urn.split("::")][-2:]
+    return f"{kind.rsplit('$', 1)[-1].rsplit(':', 1)[-1]} {name}"

@@ -73,7 +73,7 @@ def test_progress_comes_from_the_engines_events(stand_in: StandIn, engine: Engin
             {"diagnosticEvent": {"severity": "info", "urn": urn, "message": text, "ephemeral": True}}
             for text in ("Retry #0; creation failed: why\n", "Retry #1; creation failed: why\n", "[1/2] Waiting\n")
         ),
-        {"diagnosticEvent": {"severity": "info", "message": "of nobody", "ephemeral": True}},
+        {"diagnosticEvent": {"severity": "info", "urn": urn, "message": "\n", "ephemeral": True}},
         {"diagnosticEvent": {"severity": "error", "message": 'pods "one-0" is forbidden: exceeded quota'}},
     ]
     stand_in.fails("\n".join(json.dumps(event) for event in events) + "\nnot JSON at all")
@@ -83,8 +83,7 @@ def test_progress_comes_from_the_engines_events(stand_in: StandIn, engine: Engin
     assert news == [
         "creating StatefulSet one",
         "create-replacement StatefulSet one",
-        "StatefulSet one: creation failed: why",
-        "StatefulSet one: [1/2] Waiting",
+        "StatefulSet one: creation failed: why, it is tried again",
     ]
     assert "exceeded quota" in str(caught.value)
     assert "not JSON at all" in str(caught.value)

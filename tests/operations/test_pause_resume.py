@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpx2
 import pytest
 
 from sandbox_components.errors import NotFound, Refused, TimedOut
 from sandbox_components.kube.objects import dig
+from sandbox_components.kube.wait import wait_ready
 from sandbox_components.operations.pause import pause
 from sandbox_components.operations.resume import resume
 from tests.kube.api import FakeApi
-from tests.kube.objects import NAME, NAMESPACE, event, pod, running, starting, waiting
+from tests.kube.objects import NAME, NAMESPACE, Json, event, pod, running, starting, waiting
 from tests.operations.cluster_side import POD, SET, api_pod, sandbox_in
 
 SOON = timedelta(seconds=10)
@@ -141,6 +142,26 @@ def test_resume_stops_early_when_it_cannot_come_right() -> None:
         resume(cluster, NAMESPACE, [NAME], timeout=SOON)
     assert caught.value.exit_code == 4
     assert f"sandbox describe {NAME} -n {NAMESPACE}" in caught.value.suggestions
+
+
+def test_who_crashes_again_and_again_is_not_ready_in_the_moment_that_it_runs() -> None:
+    api = sandbox_in(FakeApi(), replicas=0)
+
+    def crashed(seconds_ago: float) -> Json:
+        began = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+        status = {"running": {"startedAt": began.isoformat()}}
+        return api_pod(pod(status, restarts=2), "uid-new")
+
+    def controller(name: str, replicas: int) -> None:
+        api.put(crashed(1))
+        api.objects[SET]["status"]["observedGeneration"] = api.objects[SET]["metadata"]["generation"]
+
+    api.on_scale = controller
+    with api.cluster() as cluster:
+        with pytest.raises(TimedOut):
+            resume(cluster, NAMESPACE, [NAME], timeout=timedelta(seconds=2))
+        api.put(crashed(11))
+        assert wait_ready(cluster, NAMESPACE, [NAME], timeout=SOON)[NAME].probe.restart_count == 2
 
 
 def test_resume_stops_early_when_quota_refuses_the_pod() -> None:
