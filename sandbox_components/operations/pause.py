@@ -11,10 +11,19 @@ from sandbox_components.errors import AccessDenied, SandboxError
 from sandbox_components.kube import logs, paths, scaling
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.exits import exit_status
-from sandbox_components.kube.objects import Json, dig, items, name_of, named
+from sandbox_components.kube.objects import Json, dig, items, name_of, named, text
 from sandbox_components.kube.observation import Observation
+from sandbox_components.kube.probes import health_check
 from sandbox_components.kube.record import Record
-from sandbox_components.kube.snapshot import SandboxSnapshot, claim_of, read_pod, read_statefulset
+from sandbox_components.kube.snapshot import (
+    SandboxSnapshot,
+    agent_container,
+    claim_of,
+    in_order,
+    read_events,
+    read_pod,
+    read_statefulset,
+)
 from sandbox_components.kube.state import observe
 from sandbox_components.kube.wait import Report, silent, wait_gone
 from sandbox_components.spec.naming import CONTAINER, PAUSE_ANNOTATION
@@ -103,7 +112,13 @@ def _plan(cluster: Cluster, namespace: str, name: str) -> _Plan:
 
 def _note(cluster: Cluster, plan: _Plan, reason: str | None) -> Record:
     """Keep what `describe` shows while there is no pod to ask."""
-    seen: Observation = observe(SandboxSnapshot(plan.statefulset, plan.pod, is_partial=True), cluster.now())
+    events: tuple[Json, ...] = ()
+    if plan.pod is not None and health_check(agent_container(dig(plan.pod, "spec"))) is not None:
+        with contextlib.suppress(AccessDenied):  # without them it isn't known why a check failed last
+            namespace = text(plan.pod, "metadata", "namespace")
+            events = in_order(read_events(cluster, namespace, "Pod", name_of(plan.pod)))
+    snapshot = SandboxSnapshot(plan.statefulset, plan.pod, events=events, is_partial=True)
+    seen: Observation = observe(snapshot, cluster.now())
     last_log_at = None
     if plan.pod is not None and seen.agent_running:
         with contextlib.suppress(AccessDenied):

@@ -7,12 +7,15 @@ import httpx2
 import pytest
 
 from sandbox_components.errors import NotFound, Refused, TimedOut
+from sandbox_components.kube import paths
 from sandbox_components.kube.objects import dig
+from sandbox_components.kube.snapshot import SandboxSnapshot, read_statefulset
+from sandbox_components.kube.state import observe
 from sandbox_components.kube.wait import wait_ready
 from sandbox_components.operations.pause import pause
 from sandbox_components.operations.resume import resume
 from tests.kube.api import FakeApi
-from tests.kube.objects import NAME, NAMESPACE, Json, event, pod, running, starting, waiting
+from tests.kube.objects import NAME, NAMESPACE, Json, event, pod, pod_spec, running, starting, unhealthy, waiting
 from tests.operations.cluster_side import POD, SET, api_pod, sandbox_in
 
 SOON = timedelta(seconds=10)
@@ -42,6 +45,20 @@ def test_the_note_tells_how_the_agent_ended() -> None:
     with api.cluster() as cluster:
         pause(cluster, NAMESPACE, [NAME], timeout=SOON)
     assert note(api)["exitStatus"] == {"code": 143, "signal": "SIGTERM"}
+
+
+@pytest.mark.parametrize("may_read_events", [True, False])
+def test_the_note_tells_why_a_check_failed_last(may_read_events: bool) -> None:
+    api = sandbox_in(FakeApi())
+    api.put(api_pod(pod(running(), checked=True, spec=pod_spec(checked=True), restarts=1)))
+    api.put(unhealthy("connection refused"))
+    if not may_read_events:
+        api.refused[f"GET {paths.events(NAMESPACE)}"] = (403, 'User "x" cannot list resource "events"')
+    with api.cluster() as cluster:
+        pause(cluster, NAMESPACE, [NAME], timeout=SOON)
+        seen = observe(SandboxSnapshot(read_statefulset(cluster, NAMESPACE, NAME)), cluster.now())
+    assert seen.probe.last_error == ("connection refused" if may_read_events else None)
+    assert seen.probe.restart_count == 1
 
 
 def test_a_pause_that_cannot_note_how_the_agent_ended_is_a_pause() -> None:
