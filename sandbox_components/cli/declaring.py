@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sandbox_components.cli.options import Once
 from sandbox_components.errors import InvalidInput
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -228,16 +229,23 @@ def declaring_options(command: F) -> F:
 
     options = [
         click.argument("entrypoint", nargs=-1, metavar="[-- ARG...]"),
-        click.option("-f", "--file", help="Request in JSON or YAML; - is standard input. Flags go over it."),
-        click.option("--image", help="Image, HOST/PATH:TAG."),
-        click.option("--command", "command_line", help="One shell line; exact arguments go after --."),
-        click.option("--cpu", help="CPU limit: 500m, 0.5, 2."),
-        click.option("--memory", help="Memory limit: 512Mi, 2Gi."),
-        click.option("--volume", metavar="PATH", help="Mount path of the disk that survives."),
-        click.option("--size", help="Size of that disk: 50Gi."),
-        click.option("--storage-class", help="StorageClass of that disk."),
+        click.option("-f", "--file", cls=Once, help="Request in JSON or YAML; - is standard input. Flags go over it."),
+        click.option("--image", cls=Once, help="Image, HOST/PATH:TAG."),
+        click.option("--command", "command_line", cls=Once, help="One shell line; exact arguments go after --."),
+        click.option("--cpu", cls=Once, help="CPU limit: 500m, 0.5, 2."),
+        click.option("--memory", cls=Once, help="Memory limit: 512Mi, 2Gi."),
+        click.option(
+            "--volume",
+            cls=Once,
+            why="a sandbox has one disk",
+            metavar="PATH",
+            help="Mount path of the disk that survives.",
+        ),
+        click.option("--size", cls=Once, help="Size of that disk: 50Gi."),
+        click.option("--storage-class", cls=Once, help="StorageClass of that disk."),
         click.option(
             "--health-check",
+            cls=Once,
             metavar="CHECK",
             help="none, or path=/healthz,port=8080[,interval=10][,initial-delay=30][,timeout=5][,failures=3].",
         ),
@@ -247,8 +255,8 @@ def declaring_options(command: F) -> F:
             "--secret-env", multiple=True, metavar="K", help="Secret variable: K from stdin, K=@FILE; K- removes."
         ),
         click.option("--label", multiple=True, metavar="K=V", help="Label, restarts nothing; K- removes; repeatable."),
-        click.option("--egress", help="internet or none."),
-        click.option("--deletion", help="protect (default) or delete: what becomes of the disk."),
+        click.option("--egress", cls=Once, help="internet or none."),
+        click.option("--deletion", cls=Once, help="protect (default) or delete: what becomes of the disk."),
     ]
     for option in reversed(options):
         with_declared = option(with_declared)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sandbox_components.cli.options import Once
 from sandbox_components.errors import InvalidInput
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -15,8 +16,10 @@ SCOPES = ("org", "user", "agent")
 
 def scope_options(command: F) -> F:
     """Add `--scope` and `--subject`."""
-    command = click.option("--subject", metavar="ID", help="Name of the org, user or agent.")(command)
-    return click.option("--scope", type=click.Choice(SCOPES), help="Instead of NAME: an org, user or agent.")(command)
+    command = click.option("--subject", cls=Once, metavar="ID", help="Name of the org, user or agent.")(command)
+    return click.option("--scope", cls=Once, type=click.Choice(SCOPES), help="Instead of NAME: an org, user or agent.")(
+        command
+    )
 
 
 def check_whose(name: str | None, scope: str | None, subject: str | None) -> tuple[str, str] | None:

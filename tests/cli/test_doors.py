@@ -11,9 +11,12 @@ import subprocess
 import sys
 from typing import Any
 
+import click
 import pytest
 import yaml
+from click.shell_completion import ShellComplete
 
+from sandbox_components.cli import app
 from sandbox_components.components.stack_config import StackConfig
 from sandbox_components.errors import InvalidInput
 from tests.cli.in_process import ORDINARY, Answer, Command, Project
@@ -218,6 +221,52 @@ def test_flags_of_update(flags: list[str], says: str, project: Project, command:
     assert says.lower() in error.lower()
 
 
+ONCE = {
+    "--file": ("a.json", "b.json"),
+    "--image": ("a:1", "b:1"),
+    "--command": ("./a", "./b"),
+    "--cpu": ("1", "2"),
+    "--memory": ("1Gi", "2Gi"),
+    "--volume": ("/a", "/b"),
+    "--size": ("1Gi", "2Gi"),
+    "--storage-class": ("a", "b"),
+    "--health-check": ("none", "path=/h,port=1"),
+    "--egress": ("none", "internet"),
+    "--deletion": ("protect", "protect"),
+}
+
+
+@pytest.mark.parametrize("flag", ONCE)
+@pytest.mark.parametrize("verb", ["create", "update"])
+def test_what_a_sandbox_has_one_of_is_not_given_twice(verb: str, flag: str, project: Project, command: Command) -> None:
+    first, second = ONCE[flag]
+    error = refused(command(verb, "nightly", flag, first, f"{flag}={second}", "-y"), project, project.files())
+    told = "a sandbox has one disk" if flag == "--volume" else "keep one"
+    assert error == f"{flag}: is given twice ({first}, {second}): {told}"
+
+
+def test_every_flag_of_declaring_is_repeatable_or_given_once() -> None:
+    from sandbox_components.cli.commands import create
+    from sandbox_components.cli.options import Once
+
+    repeatable = {"--port", "--env", "--secret-env", "--label"}
+    options = [one for one in create.command.params if isinstance(one, click.Option)]
+    assert {one.opts[-1] for one in options if isinstance(one, Once)} == set(ONCE)
+    assert {one.opts[-1] for one in options if one.multiple and not isinstance(one, Once)} == repeatable
+
+
+def test_completion_offers_what_is_given_once_only_once() -> None:
+    complete = ShellComplete(app.sandbox, {}, "sandbox", "_SANDBOX_COMPLETE")
+
+    def offered(*words: str) -> list[str]:
+        return [item.value for item in complete.get_completions(["create", "x", *words], "--")]
+
+    assert {"--cpu", "--volume", "--env"} <= set(offered())
+    assert "--cpu" not in offered("--cpu", "1")
+    assert "--cpu" not in offered("--cpu", "1", "--cpu", "2")
+    assert {"--volume", "--env"} <= set(offered("--cpu", "1", "--env", "A=1"))
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -324,7 +373,7 @@ def test_no_stack_is_named(project: Project, command: Command, monkeypatch: pyte
     "words",
     [
         ["create", "Nightly", *GOOD],
-        ["create", "new", *GOOD, "--memory", "2GB"],
+        ["create", "new", *GOOD[:-1], "2GB"],
         ["create", "new", "-f", "request.json"],
         ["update", "nightly", "--cpu", "two"],
         ["delete", "1st"],
@@ -349,7 +398,7 @@ def test_as_a_program_without_pulumi_on_its_path(words: list[str], project: Proj
 
 @pytest.mark.parametrize("output", ["json", "yaml"])
 def test_errors_for_machines(output: str, project: Project, command: Command) -> None:
-    answer = command("create", "new", *GOOD, "--memory", "2GB", "-o", output)
+    answer = command("create", "new", *GOOD[:-1], "2GB", "-o", output)
     assert answer.code == 2
     assert answer.out == ""
     told: dict[str, Any] = json.loads(answer.err)

@@ -1,4 +1,4 @@
-"""Wrong words for `spend`, `set-limit` and `rotate-key`: one error each, before engine and cluster are asked."""
+"""Wrong words for `spend`, `set-limit`, `rotate-key`, `rollback`: one error each, neither engine nor cluster asked."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ CASES = {
     "set-limit --scope sandbox --subject a --period day --clear": "'--scope': 'sandbox' is not one of",
     "set-limit --scope org --period day --clear": "--subject: is missing",
     "set-limit --scope org --subject -x --period day --clear": '--subject: "-x" is not a name: accepted are',
+    "set-limit nightly --period day --period week --clear": "--period: is given twice (day, week): keep one",
+    "set-limit nightly --period day --limit-cents 1 --limit-cents 2 --limit-cents 3": "is given 3 times (1, 2, 3)",
+    "set-limit --scope org --subject a --subject b --period day --clear": "--subject: is given twice (a, b)",
+    "spend --scope org --scope user --subject a": "--scope: is given twice (org, user): keep one",
+    "rollback nightly --to-revision 1 --to-revision 2": "--to-revision: is given twice (1, 2): keep one",
     "rotate-key": "missing argument 'NAME'",
     "rotate-key Nightly": 'NAME: "Nightly" is not a sandbox name',
 }

@@ -15,17 +15,18 @@ from sandbox_components.cli.changing import (
     tell_to_commit,
 )
 from sandbox_components.cli.completion import complete_revision, complete_sandbox
-from sandbox_components.cli.options import Target, target_options
+from sandbox_components.cli.options import Once, OnceCommand, Target, target_options
 from sandbox_components.cli.progress import Progress
 
 if TYPE_CHECKING:
     from sandbox_components.operations.change import Change
 
 
-@click.command("rollback")
+@click.command("rollback", cls=OnceCommand)
 @click.argument("name", shell_complete=complete_sandbox)
 @click.option(
     "--to-revision",
+    cls=Once,
     metavar="N|ID",
     shell_complete=complete_revision,
     help="Number or id of a revision (default: the one before the current one).",

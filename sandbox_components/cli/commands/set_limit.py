@@ -8,7 +8,7 @@ import click
 
 from sandbox_components.cli.changing import Run, Telling, carry_out, engine_of, tell_to_commit
 from sandbox_components.cli.completion import complete_sandbox
-from sandbox_components.cli.options import Target, output_option, target_options
+from sandbox_components.cli.options import Once, OnceCommand, Target, output_option, target_options
 from sandbox_components.cli.output import harmless
 from sandbox_components.cli.scoping import check_whose, scope_options
 from sandbox_components.errors import InvalidInput, SandboxError
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from sandbox_components.operations.limits import Wanted
 
 
-@click.command("set-limit")
+@click.command("set-limit", cls=OnceCommand)
 @click.argument("name", required=False, shell_complete=complete_sandbox)
 @scope_options
-@click.option("--period", type=click.Choice(["day", "week", "month"]), help="Needed; weeks begin on Monday.")
-@click.option("--limit-cents", metavar="CENTS", help="US cents, such as 5000 for $50; 0 blocks all calls.")
+@click.option("--period", cls=Once, type=click.Choice(["day", "week", "month"]), help="Needed; weeks begin on Monday.")
+@click.option("--limit-cents", cls=Once, metavar="CENTS", help="US cents, such as 5000 for $50; 0 blocks all calls.")
 @click.option("--clear", is_flag=True, help="Take away what was set: what the program declares counts again.")
-@click.option("--time-zone", help="In whose midnight the period ends (IANA name; default: as declared, else UTC).")
+@click.option(
+    "--time-zone", cls=Once, help="In whose midnight the period ends (IANA name; default: as declared, else UTC)."
+)
 @click.option("--no-up", is_flag=True, help="Only edit the config; `pulumi up` later.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")

@@ -7,10 +7,10 @@ import click
 from sandbox_components.cli.changing import Run, Telling, carry_out, changing_options, engine_of
 from sandbox_components.cli.completion import complete_sandbox
 from sandbox_components.cli.declaring import Declared, declaring_options, read_entry
-from sandbox_components.cli.options import Target, target_options
+from sandbox_components.cli.options import OnceCommand, Target, target_options
 
 
-@click.command("update")
+@click.command("update", cls=OnceCommand)
 @click.argument("name", shell_complete=complete_sandbox)
 @declaring_options
 @changing_options
