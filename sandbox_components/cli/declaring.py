@@ -51,6 +51,22 @@ class Declared:
                 examples = {"--image": "ghcr.io/acme/agent:1.2", "--cpu": "500m", "--memory": "2Gi"}
                 raise InvalidInput(flag, f"is missing, and there is no -f: write {flag} {examples[flag]}")
 
+    def check_removals(self, request: Entry) -> None:
+        """Refuse `KEY-` for a new sandbox, unless it takes something out of its request.
+
+        Raises:
+            InvalidInput: naming the flag.
+        """
+        of_file = "" if self.file is None else ", and -f has none of it"
+        for flag, texts, held in (
+            ("--env", self.env, request.get("env") or {}),
+            ("--label", self.label, request.get("labels") or {}),
+            ("--secret-env", self.secret_env, {}),
+        ):
+            for key in (text[:-1] for text in texts if _is_removal(text)):
+                if isinstance(held, Mapping) and key not in held:  # else the validation tells
+                    raise InvalidInput(flag, f'"{key}-": there is nothing to remove from a new sandbox{of_file}')
+
     def apply(self, entry: Entry) -> Entry:
         """Return `entry` with the flags put over it; env and labels merge, `KEY-` removes."""
         from sandbox_components.spec import quantity
@@ -130,7 +146,7 @@ class Declared:
         from_stdin = "-f -" if self.file == "-" else ""
         for text in self.secret_env:
             key, equals, source = text.partition("=")
-            if text.endswith("-") and not equals:
+            if _is_removal(text):
                 continue
             if equals and not source.startswith("@"):
                 raise InvalidInput(
@@ -156,7 +172,7 @@ class Declared:
 
     def dropped_secrets(self) -> set[str]:
         """Secret variables that `KEY-` takes out."""
-        return {text[:-1] for text in self.secret_env if text.endswith("-") and "=" not in text}
+        return {text[:-1] for text in self.secret_env if _is_removal(text)}
 
 
 def read_entry(path: str, name: str) -> Entry:
@@ -178,6 +194,10 @@ def read_entry(path: str, name: str) -> Entry:
         raise InvalidInput("name", f'"{named}" in {source} is not the NAME given, "{name}"')
     _take_extensions(entry, f"{source}: extensions")
     return entry
+
+
+def _is_removal(text: str) -> bool:
+    return len(text) > 1 and text.endswith("-") and "=" not in text
 
 
 def _take_extensions(entry: Entry, field: str) -> None:
@@ -218,8 +238,15 @@ def _disk(old: Mapping[str, Any], given: Mapping[str, str]) -> Entry:
     return {**disk, **given}
 
 
-def declaring_options(command: F) -> F:
+def declaring_options(*, is_update: bool) -> Callable[[F], F]:
     """Add NAME's arguments after `--` and the flags that declare a sandbox; the verb gets them as `declared`."""
+    return functools.partial(_with_declaring_options, is_update=is_update)
+
+
+def _with_declaring_options(command: F, *, is_update: bool) -> F:
+    removes = "K- removes" if is_update else "K- leaves one of -f out"
+    ports = "those given replace all; repeatable" if is_update else "repeatable"
+    secret = "K from stdin, K=@FILE; K- removes" if is_update else "K from stdin, K=@FILE; repeatable"
 
     @functools.wraps(command)
     def with_declared(**given: Any) -> Any:
@@ -249,12 +276,10 @@ def declaring_options(command: F) -> F:
             metavar="CHECK",
             help="none, or path=/healthz,port=8080[,interval=10][,initial-delay=30][,timeout=5][,failures=3].",
         ),
-        click.option("--port", multiple=True, metavar="PORT", help="Exposed port, [NAME=]8080[/UDP]; repeatable."),
-        click.option("--env", multiple=True, metavar="K=V", help="Variable; K- removes it on update; repeatable."),
-        click.option(
-            "--secret-env", multiple=True, metavar="K", help="Secret variable: K from stdin, K=@FILE; K- removes."
-        ),
-        click.option("--label", multiple=True, metavar="K=V", help="Label, restarts nothing; K- removes; repeatable."),
+        click.option("--port", multiple=True, metavar="PORT", help=f"Exposed port, [NAME=]8080[/UDP]; {ports}."),
+        click.option("--env", multiple=True, metavar="K=V", help=f"Variable; {removes}; repeatable."),
+        click.option("--secret-env", multiple=True, metavar="K", help=f"Secret variable: {secret}."),
+        click.option("--label", multiple=True, metavar="K=V", help=f"Label, restarts nothing; {removes}; repeatable."),
         click.option("--egress", cls=Once, help="internet or none."),
         click.option("--deletion", cls=Once, help="protect (default) or delete: what becomes of the disk."),
     ]

@@ -284,6 +284,34 @@ def test_what_create_needs(words: list[str], says: str, project: Project, comman
     assert says in refused(command("create", *words, "-y"), project, project.files())
 
 
+@pytest.mark.parametrize("flags", [["--env", "A-"], ["--label", "a-"], ["--secret-env", "A-"]], ids=shown)
+def test_nothing_is_removed_from_a_new_sandbox(flags: list[str], project: Project, command: Command) -> None:
+    told = f'{flags[0]}: "{flags[1]}": there is nothing to remove from a new sandbox'
+    assert refused(command("create", "new", *GOOD, *flags, "-y"), project, project.files()) == told
+    (project.root / "request.json").write_text('{"image": "a", "env": {"B": "1"}, "labels": {"b": "1"}}')
+    answer = command("create", "new", "-f", "request.json", *flags, "-y")
+    assert refused(answer, project, project.files()) == f"{told}, and -f has none of it"
+
+
+@pytest.mark.parametrize("flags", [(), ("-y",), ("--no-up",), ("--dry-run",), ("--no-wait", "-o", "json"), ("--",)])
+@pytest.mark.parametrize("pin", ["", '  sandbox-components:pins: {nightly: {id: "7"}}\n'], ids=["", "pinned"])
+def test_an_update_without_a_change(pin: str, flags: tuple[str, ...], project: Project, command: Command) -> None:
+    project.write(ORDINARY.replace("encryptionsalt", f"{pin}encryptionsalt"))
+    before = project.files()
+    answer = command("update", "nightly", *flags)
+    if "json" in flags:
+        said = json.loads(answer.err)["error"]
+        assert (answer.code, said["message"], project.files()) == (2, "nothing to change is given", before)
+        ways = said["suggestions"]
+    else:
+        assert refused(answer, project, before) == "nothing to change is given"
+        ways = [line.removeprefix("  try: ") for line in answer.err.splitlines()[1:]]
+    assert ways[0] == "sandbox update nightly --image IMAGE"
+    adopt = "it is pinned to revision 7; to make that its declaration: sandbox unpin nightly --adopt"
+    assert (adopt in ways) is bool(pin)
+    assert project.calls == []
+
+
 NAMES = [
     "",
     " ",
@@ -338,8 +366,8 @@ BROKEN_CONFIG: list[tuple[str, str | bytes, str]] = [
 @pytest.mark.parametrize("verb", ["create new", "update nightly", "delete nightly"])
 def test_config_files(verb: str, text: str | bytes, says: str, project: Project, command: Command) -> None:
     project.write(text)
-    flags = ["--no-up", *GOOD] if verb.startswith("create") else ["--no-up"]
-    error = refused(command(*verb.split(), *flags, "-y"), project, project.files())
+    flags = {"create new": GOOD, "update nightly": ("--cpu", "1"), "delete nightly": ()}[verb]
+    error = refused(command(*verb.split(), *flags, "--no-up", "-y"), project, project.files())
     assert says in error
     assert len(error) < 300
 

@@ -177,7 +177,6 @@ def test_the_name_in_a_request_must_be_the_name(project: Project, command: Comma
         (["--label", "team-"], ["-      labels: {team: core}"]),
         (["--size", "20Gi"], ["+          size: 20Gi"]),
         (["--image", "ghcr.io/acme/agent:1.2", "--cpu", "500m", "--env", "START=007"], []),
-        ([], []),
     ],
     ids=lambda value: " ".join(value)[:40] if value and not value[0].startswith(("-  ", "+")) else "",
 )

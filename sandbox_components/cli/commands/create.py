@@ -11,7 +11,7 @@ from sandbox_components.cli.options import OnceCommand, Target, target_options
 
 @click.command("create", cls=OnceCommand)
 @click.argument("name")
-@declaring_options
+@declaring_options(is_update=False)
 @changing_options
 @target_options
 def command(target: Target, name: str, declared: Declared, run: Run) -> None:
@@ -28,8 +28,9 @@ def command(target: Target, name: str, declared: Declared, run: Run) -> None:
 
     naming.check_name(name, "NAME")
     declared.check_complete()
-    entry = declared.apply(read_entry(declared.file, name) if declared.file is not None else {})
+    request = read_entry(declared.file, name) if declared.file is not None else {}
+    entry = declared.apply(dict(request))
+    declared.check_removals(request)
     secrets = declared.secrets()
     edit = declare.create(name, entry, secrets, "request" if declared.file is not None else "")
-    request = Request(name, edit, "created", secrets=secrets)
-    carry_out(target, request, run)
+    carry_out(target, Request(name, edit, "created", secrets=secrets), run)
