@@ -14,6 +14,8 @@ from sandbox_components.kube import answers, paths
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.objects import Json, text
 
+_NO_POD_IS_READY = "no endpoints available"
+
 
 def ask(
     cluster: Cluster,
@@ -58,6 +60,11 @@ def ask(
     if status == 404 and isinstance(found, dict) and found.get("kind") == "Status":
         said = text(found, "message")
         raise NotFound(f'the API server finds no Service "{service}" with pods in namespace "{namespace}": {said}')
+    if status == 503 and _NO_POD_IS_READY in answers.message_of(body):
+        raise Unreachable(
+            f'no pod of Service "{service}" in namespace "{namespace}" is ready: it is starting, or being replaced',
+            suggestions=["run it again in some seconds", f"kubectl get pods -n {namespace}"],
+        )
     if status in (500, 502, 503, 504):
         raise Unreachable(
             f'the API server reaches no pod of Service "{service}" in namespace "{namespace}": '

@@ -70,6 +70,7 @@ class Request:
         secrets_in: the config key that they belong to.
         deletes: the sandbox is to go.
         arguments: what an update sets, in the config's words: shown where the program has to be changed instead.
+        by_hand: what to do to the program there, where that can't be said by arguments.
         message: of the update; empty is `sandbox VERB NAME`.
         edited: what to call it where the engine had nothing to do.
         check: refuses plans, instead of the check that the program makes the sandbox out of the config; gets the whole
@@ -86,6 +87,7 @@ class Request:
     secrets_in: str = SECRET_ENV
     deletes: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    by_hand: str = ""
     message: str = ""
     edited: str = "edited"
     check: Check | None = None
@@ -268,7 +270,8 @@ def _check_deletion(request: Request, own: tuple[Step, ...], is_known: bool, eng
 def declared_in_program(request: Request, engine: Engine) -> InvalidInput:
     """Return the error for a sandbox that stack config doesn't declare but the program does."""
     name = request.name
-    what = f'set in the arguments of Sandbox("{name}"): {json.dumps(dict(request.arguments), ensure_ascii=False)}'
+    arguments = json.dumps(dict(request.arguments), ensure_ascii=False) if request.arguments else ""
+    what = request.by_hand or (f'set in the arguments of Sandbox("{name}"): {arguments}' if arguments else "")
     if request.deletes:
         what = f'take Sandbox("{name}") out of the program; a protected disk needs "deletion": "delete" and an up first'
     is_pinned = pinned_id(engine.project, engine.stack, name) is not None
@@ -277,7 +280,7 @@ def declared_in_program(request: Request, engine: Engine) -> InvalidInput:
         f'"{name}" is declared in the program ({engine.project.root / engine.project.main}), not in stack config: '
         "change its arguments there",
         suggestions=[
-            *([what] if request.arguments or request.deletes else []),
+            *([what] if what else []),
             f"pulumi up --stack {engine.stack}",
             *([f"it is pinned, which wins until: sandbox unpin {name}"] if is_pinned else []),
         ],

@@ -26,7 +26,7 @@ def request_to_rotate(name: str) -> Request:
         name,
         rotating(name),
         "rotated",
-        arguments={"keyGeneration": "one more than now"},
+        by_hand=f'raise key_generation in the arguments of Sandbox("{name}") by one (it is 1 where it isn\'t set)',
         message=f"sandbox rotate-key {name}",
         again=f"pulumi up, for another sandbox rotate-key {name} makes yet another key; to go on",
     )
@@ -42,7 +42,14 @@ def rotating(name: str) -> Edit:
             raise declare.not_declared(name, declared)
         spec = read_sandbox(plain(declared[name]), f"{SANDBOXES}.{name}")
         if spec.inference is None:
-            raise InvalidInput("NAME", f'"{name}" has no inference, so it has no key for a proxy')
+            raise InvalidInput(
+                "NAME",
+                f'"{name}" has no inference, so it has no key for a proxy',
+                suggestions=[
+                    f"give it inference: {{namespace, name}} of an inference proxy, at {SANDBOXES}.{name} in the "
+                    "stack's config, and then pulumi up"
+                ],
+            )
         key = "key_generation" if "key_generation" in declared[name] else "keyGeneration"
         declared[name][key] = spec.key_generation + 1
 

@@ -45,6 +45,7 @@ LIMIT = {
     "beginsAt": "2026-11-01T00:00:00Z",
     "endsAt": "2026-12-01T00:00:00Z",
 }
+NOBODY = 'no endpoints available for service "proxy"'
 TOKENS = {
     "inputTokens": 1000,
     "cachedInputTokens": 200,
@@ -237,7 +238,14 @@ def test_a_sandbox_without_inference(cluster: Cluster, command: Command) -> None
             "must be the proxy's own",
         ),
         (400, {"error": {"code": "invalid_input", "message": "timeZone: no"}}, 1, "timeZone: no", ""),
-        (503, {"kind": "Status", "message": "no endpoints available"}, 1, "no endpoints available", "admin_cidrs"),
+        (
+            503,
+            {"kind": "Status", "message": NOBODY},
+            1,
+            "is ready: it is starting, or being replaced",
+            "in some seconds",
+        ),
+        (503, {"kind": "Status", "message": "dial tcp: i/o timeout"}, 1, "i/o timeout", "admin_cidrs"),
         (404, {"kind": "Status", "message": "not found"}, 6, 'finds no Service "proxy"', ""),
         (403, {"kind": "Status", "message": "forbidden"}, 3, "get services/proxy", "kubectl auth can-i"),
         (200, {"kind": "Else"}, 1, "of another version", ""),
@@ -251,6 +259,7 @@ def test_refusals_of_proxy_and_cluster(
     assert said.code == code
     assert says in said.errors[0]
     assert hint in said.err
+    assert ("admin_cidrs" in said.err) is (hint == "admin_cidrs")
     assert make_read_key(SIGNING_KEY.encode()) not in said.err
 
 
@@ -413,6 +422,10 @@ def test_rotating_what_has_no_key(project: Project, command: Command) -> None:
     before = project.files()
     said = command("rotate-key", "nightly", "--no-up")
     assert (said.code, '"nightly" has no inference' in said.errors[0]) == (2, True)
+    assert (
+        "  try: give it inference: {namespace, name} of an inference proxy, at sandbox-components:sandboxes.nightly"
+        in (said.err)
+    )
     assert project.files() == before
 
 

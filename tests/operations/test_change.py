@@ -15,6 +15,7 @@ from sandbox_components.operations import declare
 from sandbox_components.operations.change import Change, Mode, Request, change
 from sandbox_components.operations.plan import CLAIM, Plan
 from sandbox_components.operations.project import Project
+from sandbox_components.operations.rotate_key import request_to_rotate
 from tests.cli.in_process import ORDINARY
 from tests.cli.stand_in_engine import PARENT, URN, step
 
@@ -230,3 +231,16 @@ def test_what_the_program_declares_is_its_own(engine: MadeEngine) -> None:
         run(engine, updating())
     assert run(engine, deleting()).outcome == "unchanged"
     assert config(engine) == "config: {}\n"
+
+
+def test_a_key_of_what_the_program_declares_is_rotated_there_by_hand(engine: MadeEngine) -> None:
+    (engine.project.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    with pytest.raises(InvalidInput, match="is declared in the program") as caught:
+        run(engine, request_to_rotate("nightly"))
+    assert caught.value.suggestions == (
+        'raise key_generation in the arguments of Sandbox("nightly") by one (it is 1 where it isn\'t set)',
+        "pulumi up --stack dev",
+    )
+    with pytest.raises(InvalidInput) as set_there:
+        run(engine, updating(arguments={"env": {"A": "1"}}))
+    assert set_there.value.suggestions[0] == 'set in the arguments of Sandbox("nightly"): {"env": {"A": "1"}}'
