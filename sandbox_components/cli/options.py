@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -16,7 +17,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from sandbox_components.cli.completion import complete_sandbox
-from sandbox_components.errors import InvalidInput
+from sandbox_components.errors import InvalidInput, NotFound, SandboxError
 
 if TYPE_CHECKING:
     from sandbox_components.kube.client import Cluster
@@ -54,6 +55,22 @@ class Target:
     def namespace_in(self, cluster: Cluster) -> str:
         """Return the namespace to work in: the chosen one, else the kubeconfig context's, else `default`."""
         return self.namespace or cluster.connection.namespace or "default"
+
+    def flags_of_stack_elsewhere(self, namespace: str) -> tuple[str, str] | None:
+        """Return the flags that name the project's stack, and where its sandboxes are, if that is another namespace.
+
+        It is for a hint: nothing is started for it, and it never fails.
+        """
+        from sandbox_components.operations.project import Project
+
+        try:
+            project = Project.find(Path(self.cwd))
+            stack = project.stack(self.stack)
+            place = project.default_namespace(stack)
+        except Exception:
+            return None
+        folder = "" if self.cwd == "." else f"-C {shlex.quote(self.cwd)} "
+        return None if place == namespace else (f"{folder}--stack {shlex.quote(stack)}", place)
 
 
 def resolve_target(
@@ -198,12 +215,8 @@ def target_options(command: F) -> F:
             context.color = False
         try:
             return command(target=target, **given)
-        except InvalidInput as error:
-            if error.field == "--stack" and context.info_name != "create":
-                from sandbox_components.kube.snapshot import OtherStack
-
-                if isinstance(error, OtherStack):
-                    error.suggestions = (error.with_verb(str(context.info_name)), *error.suggestions[1:])
+        except (InvalidInput, NotFound) as error:
+            _tell_ways(error, target, str(context.info_name))
             raise
 
     stack_variables = ["SANDBOX_STACK", "PULUMI_STACK"]
@@ -225,6 +238,22 @@ def target_options(command: F) -> F:
     for option in reversed(options):
         with_target = option(with_target)
     return with_target  # type: ignore[return-value]
+
+
+def _tell_ways(error: SandboxError, target: Target, verb: str) -> None:
+    """Put the verb's own command line among the ways on, where the sandbox is likely to be elsewhere."""
+    if error.code not in ("invalid_input", "sandbox_not_found"):
+        return
+    from sandbox_components.kube.snapshot import NotInNamespace, OtherStack
+
+    if isinstance(error, OtherStack) and verb != "create":
+        error.suggestions = (error.with_verb(verb), *error.suggestions[1:])
+    if isinstance(error, NotInNamespace):
+        flags = target.flags_of_stack_elsewhere(error.namespace)
+        if flags is not None:
+            way = f"sandbox {verb} {error.name} {flags[0]}" + (" -- CMD..." if verb == "exec" else "")
+            near = [one for one in error.suggestions if one.startswith("did you mean")]
+            error.suggestions = (*near, way, *error.suggestions[len(near) :])
 
 
 def _is_flag(context: click.Context, name: str) -> bool:

@@ -37,6 +37,17 @@ class OtherStack(InvalidInput):
         return f"sandbox {verb} {self.flags}" + (" -- CMD..." if verb == "exec" else "")
 
 
+class NotInNamespace(NotFound):
+    """The sandbox isn't in the namespace that was looked in."""
+
+    code = "sandbox_not_found"
+
+    def __init__(self, message: str, name: str, namespace: str, suggestions: Iterable[str]) -> None:
+        super().__init__(message, suggestions=tuple(suggestions))
+        self.name = name
+        self.namespace = namespace
+
+
 @dataclass(frozen=True)
 class SandboxSnapshot:
     """The Kubernetes objects of one sandbox at about one moment."""
@@ -108,7 +119,7 @@ def _check_stack(statefulset: Json, wanted: str | None) -> None:
         raise OtherStack(name, namespace, stack, wanted)
 
 
-def not_found(cluster: Cluster, namespace: str, name: str, *, is_foreign: bool = False) -> NotFound:
+def not_found(cluster: Cluster, namespace: str, name: str, *, is_foreign: bool = False) -> NotInNamespace:
     """Return the error that says that this sandbox isn't there, with the names that are like it."""
     names = [name_of(entry) for entry in list_statefulsets(cluster, namespace)]
     if is_foreign:
@@ -119,7 +130,7 @@ def not_found(cluster: Cluster, namespace: str, name: str, *, is_foreign: bool =
     near += [other for other in names if other.startswith(name) and other not in near][:3]
     suggestions = [f"did you mean: {', '.join(near[:3])}"] if near else []
     suggestions.append(f"sandbox list -n {namespace}" if names else "sandbox list -A")
-    return NotFound(message, suggestions=suggestions, code="sandbox_not_found")
+    return NotInNamespace(message, name, namespace, suggestions)
 
 
 def list_statefulsets(cluster: Cluster, namespace: str | None) -> list[Json]:

@@ -50,12 +50,20 @@ def command(target: Target, all_namespaces: bool, watch: bool, no_headers: bool,
             for seen in found:
                 click.echo(_name(seen, namespace))
         elif not found:
-            where = f'in namespace "{namespace}"' if namespace else "in any namespace"
-            click.echo(f"no sandboxes {where}" + (" (sandbox list -A looks everywhere)" if namespace else ""), err=True)
+            click.echo(_told_of_none(target, namespace), err=True)
         else:
             now = cluster.now()
             rows = [_row(seen, now, namespace, output) for seen in found]
             print_table(_heads(namespace, output), rows, with_heads=not no_headers)
+
+
+def _told_of_none(target: Target, namespace: str | None) -> str:
+    if namespace is None:
+        return "no sandboxes in any namespace"
+    ways, elsewhere = ["sandbox list -A looks everywhere"], target.flags_of_stack_elsewhere(namespace)
+    if elsewhere is not None:
+        ways.append(f'sandbox list {elsewhere[0]} in "{elsewhere[1]}"')
+    return f'no sandboxes in namespace "{namespace}" ({", ".join(ways)})'
 
 
 def _watch(cluster: Cluster, namespace: str | None, output: str, no_headers: bool) -> None:
