@@ -94,12 +94,12 @@ def show_plan(planned: Change) -> None:
     """Print on stderr what a verb would do to its sandbox, before it asks.
 
     What comes and goes is told by object, what differs by field, and last what becomes of agent and disk. The limit of
-    an org, user or agent belongs to no sandbox, and has neither.
+    an org, user or agent has neither, also where a sandbox declares it.
     """
     click.echo(f"plan for {planned.name}:", err=True)
     owners = Plan(planned.steps).owners()
-    of_sandbox = [step for step in planned.steps if step.urn in owners]
-    own = of_sandbox or [step for step in planned.steps if step.type == CONFIG_MAP]
+    own = [step for step in planned.steps if step.urn in owners]
+    own = own or [step for step in planned.steps if step.type == CONFIG_MAP]
     is_deletion = any(step.type == STATEFUL_SET and step.operation == "delete" for step in own)
     changes = () if planned.is_new or is_deletion else differences(own)
     for step in planned.steps:
@@ -118,7 +118,7 @@ def show_plan(planned: Change) -> None:
             click.echo(f"  disk: the claim {claim} and all files on it are deleted with the sandbox", err=True)
     elif is_deletion:
         click.echo("  no disk is deleted", err=True)
-    elif of_sandbox and not planned.is_new:
+    elif "/" not in planned.name and not planned.is_new:  # else it is `org/acme` or the like
         disk = next((disk_plan(own, None, None) for step in own if step.type == CLAIM), None)
         stays = f"disk: {disk.text}" if disk is not None and disk.outcome == GROWN else "the disk stays"
         agent = "restarts the agent (a paused one takes it over at resume)" if planned.restarts else "no restart"

@@ -481,10 +481,10 @@ def test_a_limit_of_the_stacks_own_proxy_is_compared_without_a_sandbox(
     assert "isn't known" not in said.err
 
 
-def org_limit(operation: str, old: int | None, new: int | None) -> tuple[Step, ...]:
-    """A plan's operations on the limit of an org, which belongs to no sandbox."""
+def org_limit(operation: str, old: int | None, new: int | None, maker: str) -> tuple[Step, ...]:
+    """A plan's operations on the limit of an org."""
     place = Placement("proxy", "inference", "fleet", "dev", "1.2.3", label=PROXY_LABEL)
-    kind = "sandbox-components:index:InferenceProxy$sandbox-components:index:SpendingLimit"
+    kind = f"sandbox-components:index:{maker}$sandbox-components:index:SpendingLimit"
     component = f"urn:pulumi:dev::fleet::{kind}::proxy-org-month"
     urn = f"urn:pulumi:dev::fleet::{kind}$kubernetes:core/v1:ConfigMap::proxy-org-month"
 
@@ -526,9 +526,10 @@ def org_limit(operation: str, old: int | None, new: int | None) -> tuple[Step, .
         ),
     ],
 )
+@pytest.mark.parametrize("maker", ["InferenceProxy", "Sandbox"])
 def test_the_plan_for_an_orgs_limit_has_amounts_and_no_disk(
-    operation: str, old: int | None, new: int | None, lines: list[str], capsys: pytest.CaptureFixture[str]
+    maker: str, operation: str, old: int | None, new: int | None, lines: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steps = tuple(step for step in org_limit(operation, old, new) if step.changes)
+    steps = tuple(step for step in org_limit(operation, old, new, maker) if step.changes)
     show_plan(Change("org/acme", "planned", steps=steps))
     assert capsys.readouterr().err.splitlines() == ["plan for org/acme:", *lines]
