@@ -1,6 +1,6 @@
 # Every target sets up what it needs, from the package registries alone. `make demo` and `make test` are the two to know.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-e2e lint soak bench cluster cluster-down env clean
+.PHONY: help demo test test-fast test-e2e lint soak bench cluster cluster-down env proxy-image clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -51,6 +51,10 @@ cluster-down: ## remove local clusters with all their state (CLUSTER=NAME; defau
 env: ## print export lines for a shell: eval "$$(make env)"
 	@$(MAKE) -s $(READY) >&2
 	@$(BIN)/python -m devcluster env $(or $(CLUSTER),demo)
+
+proxy-image: ## put the inference proxy's image into the local registry, and print what pods call it
+	@$(MAKE) -s $(READY) >&2
+	@$(BIN)/python -m devcluster image $(or $(CLUSTER),demo)
 
 clean: ## remove what was built in the checkout (caches and clusters stay)
 	@rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

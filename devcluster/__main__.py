@@ -65,6 +65,18 @@ def _main_of(module: str, arguments: argparse.Namespace) -> int:
     return int(importlib.import_module(module).main(arguments.name or DEFAULT_NAME))
 
 
+def image(arguments: argparse.Namespace) -> int:
+    """Put the image of the proxy, made of the checkout, into a running cluster's registry; print what pods call it."""
+    from devcluster.images import dockerfile
+
+    name = arguments.name or DEFAULT_NAME
+    running = cluster.find(name)
+    if running is None:
+        raise ClusterError(f"cluster {name} isn't running; to start it: make cluster CLUSTER={name}")
+    print(dockerfile.publish(dockerfile.package(), running.registry))
+    return 0
+
+
 def build(arguments: argparse.Namespace) -> int:
     """Build programs of the cluster, and print their folder."""
     return int(importlib.import_module("devcluster.build").main(arguments.tools))
@@ -78,6 +90,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "status": status,
     "env": environment,
     "demo": demo,
+    "image": image,
 }
 
 

@@ -27,6 +27,7 @@ from sandbox_components.cli.app import COMMANDS, SECTIONS, sandbox
 from sandbox_components.components import stack_config
 from sandbox_components.spec.sandbox import SandboxSpec, read_sandbox
 from tests.components.recorder import record
+from tests.harness.ground import Ground, new_namespace
 
 CHECKOUT = Path(__file__).parents[1]
 README = CHECKOUT / "README.md"
@@ -34,7 +35,7 @@ BEGIN, END = "<!-- commands: begin", "<!-- commands: end -->"
 WIDTH = 110
 PREFIX = "sandbox-components:"
 OWN_PROGRAMS = {"sandbox", "pulumi", "make", "kubectl"}
-OTHER_PROGRAMS = {"docker", "eval", "export", "openssl", "pip"}
+OTHER_PROGRAMS = {"docker", "eval", "export", "openssl", "pip", "unset"}
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def test_programs_run(block: Block) -> None:
 def test_config_is_read(block: Block) -> None:
     document = yaml.safe_load(block.text)
     if "runtime" in document:
-        assert document == {"name": "agents", "runtime": "python"}
+        assert document == {"name": "acme-agents", "runtime": "python"}
+        ours = yaml.safe_load((CHECKOUT / "Pulumi.yaml").read_text())["name"]
+        assert document["name"] != ours, "in a shell of `make env` its `pulumi up` would be one of the demo's stack"
         return
     if "upstreams" in document:
         from sandbox_components.proxy.settings import Settings
@@ -141,6 +144,19 @@ def test_targets_exist(words: list[str]) -> None:
     assert words[1] in re.findall(r"^([a-z0-9-]+):", (CHECKOUT / "Makefile").read_text(), re.M)
 
 
+def test_what_is_typed_for_a_project_of_ones_own_names_its_stack() -> None:
+    """Or it would be for the demo's in a shell of `make env`, which pins that stack."""
+    text = README.read_text()
+    own = text[: text.index("## Use it")].count("\n")
+    lines = [words for line, words in typed() if line > own and "pulumi" in words]
+    assert len(lines) == 5
+    assert [words for words in lines if "--stack" not in words and words[:3] != ["pulumi", "stack", "init"]] == []
+    place = Workplace(CHECKOUT, CHECKOUT, CHECKOUT, CHECKOUT, environment.LOCAL_IMAGE).variables()
+    pins = [name for name, value in place.items() if value in (environment.STACK, environment.NAMESPACE)]
+    pins.remove("PULUMI_CONFIG_PASSPHRASE")  # the same word by chance
+    assert [words[1:] for _, words in typed() if words[:1] == ["unset"]] == [pins]
+
+
 @pytest.mark.engine
 @pytest.mark.parametrize("words", cases([*typed(), *mentioned()], "pulumi", "kubectl"))
 def test_flags_of_other_commands_exist(words: list[str], tools: Path) -> None:
@@ -149,6 +165,32 @@ def test_flags_of_other_commands_exist(words: list[str], tools: Path) -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     for flag in [word.partition("=")[0] for word in words if word.startswith("-")]:
         assert re.search(rf"(^|[\s,]){re.escape(flag)}\b", done.stdout + done.stderr), f"{words[:depth]} has no {flag}"
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(300)
+def test_destroy_of_all_but_protected_takes_the_proxy_and_leaves_both_disks(
+    engine_ground: Ground, tmp_path: Path
+) -> None:
+    """The program of spending, as it stands there, in namespaces of the test's own."""
+    [program] = [block.text for block in of("python") if "InferenceProxy" in block.text]
+    there = new_namespace()
+    for text in ('"inference")', '"namespace": "inference"'):
+        assert text in program
+        program = program.replace(text, text.replace('"inference"', f'"{there}"'))
+    try:
+        with engine_ground.stack(tmp_path / "stack", program="spending", source=program) as stack:
+            stack.set_secret("inferenceSigningKey", "an example of thirty-two or more characters")
+            stack.up().ok()
+            assert stack.pulumi("destroy", "--yes").exit_code != 0
+            stack.destroy("--exclude-protected").ok()
+            left = {one["urn"].rpartition("::")[2] for one in stack.export() if one["type"].startswith("kubernetes:")}
+            assert left == {stack.namespace, there, "nightly-refactor-workspace", "proxy-ledger"}
+            stack.up().ok()
+            stack.destroy("--ignore-protect").ok()
+            assert stack.export() == []
+    finally:
+        engine_ground.api.delete("Namespace", there)
 
 
 def test_every_key_of_the_contract_is_there() -> None:

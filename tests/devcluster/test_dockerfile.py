@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from devcluster import __main__ as entry
+from devcluster import cluster
+from devcluster.cluster import Cluster
 from devcluster.images import dockerfile
 
 LISTED = """\
@@ -41,6 +45,34 @@ def test_certificates_that_only_the_environment_names_are_taken_along() -> None:
         Path("/a.pem"),
     )
     assert dockerfile.pip_settings("", {}) == ("[global]\n", None)
+
+
+def test_the_subcommand_prints_nothing_but_what_pods_call_the_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published: list[tuple[str, str]] = []
+
+    def publish(source: dockerfile.Source, registry: str) -> str:
+        published.append((source.name, registry))
+        return "localhost:5000/sandbox-components:0a1b"
+
+    monkeypatch.setattr(dockerfile, "publish", publish)
+    monkeypatch.setattr(cluster, "find", lambda name: Cluster(name, 7, tmp_path) if name == "mine" else None)
+    monkeypatch.setattr(sys, "argv", ["devcluster", "image", "mine"])
+    assert entry.main() == 0
+    assert capsys.readouterr().out == "localhost:5000/sandbox-components:0a1b\n"
+    assert published == [("sandbox-components", "10.250.7.2:5000")]
+
+
+def test_the_subcommand_needs_a_cluster_that_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster, "find", lambda _: None)
+    monkeypatch.setattr(dockerfile, "publish", lambda *_: pytest.fail("nothing is built for no cluster"))
+    monkeypatch.setattr(sys, "argv", ["devcluster", "image"])
+    assert entry.main() == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "error: cluster demo isn't running; to start it: make cluster CLUSTER=demo\n")
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ places = [
     pulumi_kubernetes.core.v1.Namespace(name, metadata={"name": name, "labels": restricted})
     for name in (config.namespace, app.require("proxyNamespace"))
 ]
-proxy = InferenceProxy(
+InferenceProxy(
     "proxy",
     {
         "namespace": app.require("proxyNamespace"),
@@ -66,7 +66,7 @@ proxy = InferenceProxy(
     pulumi.ResourceOptions(depends_on=places),
 )
 for name, args in config.sandboxes.items():
-    Sandbox(name, args, pulumi.ResourceOptions(depends_on=[*places, proxy]))
+    Sandbox(name, args, pulumi.ResourceOptions(depends_on=places))
 """
 CALL = """
 import sys, urllib.error, urllib.request
