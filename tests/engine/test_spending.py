@@ -252,7 +252,9 @@ def test_a_near_end_is_told_as_an_event(scene: Scene) -> None:
 
 def test_an_orgs_limit_is_the_proxys_and_a_deleted_sandboxs_key_opens_nothing(scene: Scene) -> None:
     key, words = scene.key(), ["set-limit", "--scope", "org", "--subject", "acme", "--period", "day", "-y"]
-    scene.sandbox(*words, "--limit-cents", "0").ok()
+    said = scene.sandbox(*words, "--limit-cents", "0").ok()
+    assert "    spendingLimits.org.day   $1000.00 a day → $0.00 a day\n" in said.err
+    assert "disk" not in said.err
     assert scene.limits()["org day"] == 0
     eventually(lambda: scene.call(key) == 429 or None, "a refusal of the org's", 5)
     scene.sandbox("delete", "nightly", "-y", "--no-wait").ok()
