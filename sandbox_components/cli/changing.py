@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -120,10 +120,12 @@ def carry_out(
     target = target.on(engine.stack)
     place = engine.project.default_namespace(engine.stack)
     if request.done == "created" and not run.no_up:
-        from sandbox_components.operations.settle import check_free
+        from sandbox_components.operations.settle import check_free, is_absent
 
         with target.connect() as cluster:
             check_free(cluster, place, request.name, engine)
+            if is_absent(cluster, place):
+                request = replace(request, absent_namespace=place)
 
     def ask(planned: Change) -> bool | None:
         progress.clear()

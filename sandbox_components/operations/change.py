@@ -25,7 +25,8 @@ from sandbox_components.errors import (
 from sandbox_components.operations.config_file import SECRET_ENV, ConfigFile, Draft, locked
 from sandbox_components.operations.config_text import Edit
 from sandbox_components.operations.engine import Engine, Report
-from sandbox_components.operations.engine_faults import protected
+from sandbox_components.operations.engine_faults import no_namespace, protected
+from sandbox_components.operations.object_words import mapping
 from sandbox_components.operations.pins import pinned_id
 from sandbox_components.operations.plan import CLAIM, STATEFUL_SET, Plan, Step
 
@@ -78,6 +79,7 @@ class Request:
         own: which operations belong to the edit, where that isn't all that the plan has of the sandbox.
         again: the command that goes on after a failure, where it isn't the same one.
         back: the command that takes the edit back after a failure, if there is one.
+        absent_namespace: is not in the cluster yet, so that the update has to make it.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Request:
     own: Own | None = None
     again: str = "the same command"
     back: str = ""
+    absent_namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
         else:
             request.check(plan, own, needed)
         _check_disk(own)
+        _check_namespace(request.absent_namespace, own, needed)
     component = plan.component(request.name)
     is_new = any(step.type == STATEFUL_SET and step.operation == "create" for step in own)
     planned = Change(
@@ -240,6 +244,14 @@ def _check_program(engine: Engine, request: Request, draft: Draft, plan: Plan) -
         without = engine.preview().component(request.name)
         if without is not None and "delete" not in without.operation:
             raise declared_in_program(request, engine)
+
+
+def _check_namespace(absent: str, own: tuple[Step, ...], needed: tuple[Step, ...]) -> None:
+    """Refuse to make objects in a namespace that nothing makes before: the engine would try for a minute."""
+    goes_there = any(mapping(step.new.get("metadata")).get("namespace") == absent for step in own)
+    is_alone = all(step in own or step.type.startswith("pulumi:") for step in needed)
+    if absent and goes_there and is_alone:
+        raise no_namespace(absent)
 
 
 def _check_disk(own: tuple[Step, ...]) -> None:

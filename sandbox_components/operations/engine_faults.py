@@ -115,12 +115,7 @@ def fault(text: str, verb: str, stack: str, state: Path | None = None) -> Sandbo
         )
     away = re.search(r'namespaces "(?P<name>[^"]+)" not found', text)
     if away is not None:
-        return NotFound(
-            f'there is no namespace "{away["name"]}", and the program makes none before what goes into it',
-            suggestions=[
-                f"kubectl create namespace {away['name']}, or make it in the program and let the sandboxes depend on it"
-            ],
-        )
+        return no_namespace(away["name"])
     if _NO_RIGHT.search(text):
         return AccessDenied(f"pulumi {verb} failed: {_shortened(text)}", suggestions=["sandbox doctor"])
     kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
@@ -155,6 +150,14 @@ def protected(urn: str) -> Refused:
             "to start over with an empty disk: sandbox delete NAME, then sandbox create NAME",
         ],
         code="disk_would_be_lost",
+    )
+
+
+def no_namespace(name: str) -> NotFound:
+    """Return the error for what goes into a namespace that isn't there."""
+    return NotFound(
+        f'there is no namespace "{name}", and the program makes none before what goes into it',
+        suggestions=[f"kubectl create namespace {name}, or make it in the program and let the sandboxes depend on it"],
     )
 
 

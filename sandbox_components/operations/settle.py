@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sandbox_components.errors import NotFound, Refused
+from sandbox_components.errors import AccessDenied, NotFound, Refused
+from sandbox_components.kube import paths
 from sandbox_components.kube.client import Cluster
 from sandbox_components.kube.scaling import wanted_replicas
 from sandbox_components.kube.snapshot import read_statefulset
@@ -32,6 +33,14 @@ def check_free(cluster: Cluster, namespace: str, name: str, engine: Engine) -> N
             f'"{name}" in namespace "{namespace}" belongs to {owner} already',
             suggestions=["choose another name, or another sandbox-components:namespace for this stack"],
         )
+
+
+def is_absent(cluster: Cluster, namespace: str) -> bool:
+    """Whether there is no such namespace; who may not look takes it to be there."""
+    try:
+        return cluster.find(f"{paths.NAMESPACES}/{namespace}") is None
+    except AccessDenied:
+        return False
 
 
 def settle(

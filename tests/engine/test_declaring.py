@@ -268,3 +268,19 @@ def test_a_stack_that_is_not_there(stack: Stack, sandbox: SandboxCommand, reques
     wrong = sandbox("create", "one", "-f", request_file, "-y", env={"PULUMI_CONFIG_PASSPHRASE": "wrong"})
     assert (wrong.code, len(wrong.errors)) == (1, 1)
     assert "passphrase" in wrong.errors[0]
+
+
+def test_a_namespace_that_nothing_makes_is_told_before_anything_is_made(
+    stack: Stack, sandbox: SandboxCommand, request_file: str
+) -> None:
+    program, before = stack.program.read_text(), stack.config_file.read_bytes()
+    lone = "import sandbox_components as our\nsandboxes = our.StackConfig.read().sandboxes\n"
+    lone += "for name, args in sandboxes.items():\n    our.Sandbox(name, args)\n"
+    stack.program.write_text(lone)
+    refused = sandbox("create", "one", "-f", request_file, "-y")
+    assert (refused.code, len(refused.errors)) == (6, 1)
+    assert f'there is no namespace "{stack.namespace}", and the program makes none' in refused.errors[0]
+    assert f"try: kubectl create namespace {stack.namespace}, or make it in the program" in refused.err
+    assert (stack.config_file.read_bytes(), stack.export()) == (before, [])
+    stack.program.write_text(program)
+    assert sandbox("create", "one", "-f", request_file, "-y", "--no-wait").ok().out == "one created\n"

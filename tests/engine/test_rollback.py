@@ -56,6 +56,7 @@ def test_there_and_back_with_secrets(engine_ground: Ground, tmp_path: Path) -> N
         assert done.out == f"one rolled back to revision 1 ({pinned['id']}), as revision 3\n"
         assert "one: ready" in done.err
         assert held(engine_ground, stack) == r1
+        assert f"  note: one is pinned to revision 1 ({pinned['id']}) by " in done.err
         assert "t0ken" not in stack.config_file.read_text() + done.err + done.out
         metadata = engine_ground.api.get("StatefulSet", NAME, stack.namespace)["metadata"]
         assert metadata["labels"]["team"] == "core"
@@ -69,6 +70,8 @@ def test_there_and_back_with_secrets(engine_ground: Ground, tmp_path: Path) -> N
 
         back = sandbox("rollback", NAME, "-y", "-o", "json").ok().document
         assert (back["outcome"], back["revision"], back["toRevision"]["number"]) == ("rolled back", 4, 2)
+        title = f"revision 2 ({back['toRevision']['id']})"
+        assert {note.partition(" by ")[0] for note in back["notes"]} == {f"one is pinned to {title}"}
         assert held(engine_ground, stack) == r2
         adopted = sandbox("unpin", NAME, "--adopt", "-y").ok()
         assert adopted.out == "one adopted\n"

@@ -113,6 +113,21 @@ def test_what_the_program_says_to_mind_of_this_sandbox_is_told_once(engine: Made
         assert run(engine, updating(), dry_run=dry_run).notes == ("expose.9000 is left out",)
 
 
+def test_what_goes_into_a_namespace_that_nothing_makes_is_refused(engine: MadeEngine) -> None:
+    new = step("create")
+    new["newState"]["inputs"] = {"metadata": {"namespace": "agents-dev"}}
+    engine.steps = [{**PARENT_STEP, "op": "create"}, new]
+    with pytest.raises(NotFound, match='there is no namespace "agents-dev"'):
+        run(engine, updating(absent_namespace="agents-dev"))
+    assert (engine.ups, config(engine)) == ([], ORDINARY)
+    assert run(engine, updating(absent_namespace="elsewhere")).outcome == "updated"
+    made = {"op": "create", "urn": NAMESPACE, "newState": {"urn": NAMESPACE}}
+    new["newState"]["dependencies"] = [NAMESPACE]
+    engine.steps.append(made)
+    assert run(engine, updating(value="other", absent_namespace="agents-dev")).outcome == "updated"
+    assert NAMESPACE in engine.ups[-1]
+
+
 @pytest.mark.parametrize(("answer", "error"), [(False, Declined), (None, ConfirmationNeeded)])
 def test_no_and_nobody(engine: MadeEngine, answer: bool | None, error: type[SandboxError]) -> None:
     with pytest.raises(error):
