@@ -70,7 +70,9 @@ class Target:
         except Exception:
             return None
         folder = "" if self.cwd == "." else f"-C {shlex.quote(self.cwd)} "
-        return None if place == namespace else (f"{folder}--stack {shlex.quote(stack)}", place)
+        given = {"--context": self.context, "--kubeconfig": self.kubeconfig}
+        cluster = "".join(f" {flag} {shlex.quote(value)}" for flag, value in given.items() if value)
+        return None if place == namespace else (f"{folder}--stack {shlex.quote(stack)}{cluster}", place)
 
 
 def resolve_target(

@@ -62,7 +62,7 @@ def ask(
         raise NotFound(f'the API server finds no Service "{service}" with pods in namespace "{namespace}": {said}')
     if status == 503 and _NO_POD_IS_READY in answers.message_of(body):
         raise Unreachable(
-            f'no pod of Service "{service}" in namespace "{namespace}" is ready: it is starting, or being replaced',
+            f'no pod of Service "{service}" in namespace "{namespace}" is ready: it may be starting, or being replaced',
             suggestions=["run it again in some seconds", f"kubectl get pods -n {namespace}"],
         )
     if status in (500, 502, 503, 504):

@@ -196,7 +196,7 @@ class _Ready:
         if not observation.is_ready or observation.pod_uid == self.waiting[name].old_uid:
             return False
         begun = observation.started_at
-        is_new = begun is not None and self.cluster.now() - begun < _STEADY
+        is_new = begun is not None and abs(self.cluster.now() - begun) < _STEADY  # the node's clock may be ahead
         return not (observation.probe.restart_count and is_new)
 
     def _is_fresh(self, name: str) -> bool:
@@ -251,6 +251,8 @@ class _Ready:
         for name in list(self.waiting):
             observation = self._observe(name)
             cause = f": {observation.diagnosis.cause.rstrip('.')}" if observation.diagnosis else ""
+            if observation.is_ready and observation.probe.restart_count:
+                cause = f": it has crashed, and hasn't run for {_STEADY.seconds} s since"
             self.failed[name] = TimedOut(
                 f"{name} is not ready after {spoken(self.timeout)} (state {observation.state}){cause}; it goes on",
                 suggestions=[f"sandbox describe {name} -n {self.namespace}"],

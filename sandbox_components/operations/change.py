@@ -180,7 +180,7 @@ def _planned(engine: Engine, request: Request, mode: Mode, draft: Draft, ask: As
         else:
             request.check(plan, own, needed)
         _check_disk(own)
-        _check_namespace(request.absent_namespace, own, needed)
+        _check_namespace(request.absent_namespace, own, needed, engine.stack)
     component = plan.component(request.name)
     is_new = any(step.type == STATEFUL_SET and step.operation == "create" for step in own)
     planned = Change(
@@ -246,12 +246,15 @@ def _check_program(engine: Engine, request: Request, draft: Draft, plan: Plan) -
             raise declared_in_program(request, engine)
 
 
-def _check_namespace(absent: str, own: tuple[Step, ...], needed: tuple[Step, ...]) -> None:
-    """Refuse to make objects in a namespace that nothing makes before: the engine would try for a minute."""
-    goes_there = any(mapping(step.new.get("metadata")).get("namespace") == absent for step in own)
+def _check_namespace(absent: str, own: tuple[Step, ...], needed: tuple[Step, ...], stack: str) -> None:
+    """Refuse to make objects in a namespace that nothing makes before: the engine would try for a minute.
+
+    What the program makes besides may make the namespace too, and a provider of its own may lead to another cluster.
+    """
+    there = [step for step in own if mapping(step.new.get("metadata")).get("namespace") == absent]
     is_alone = all(step in own or step.type.startswith("pulumi:") for step in needed)
-    if absent and goes_there and is_alone:
-        raise no_namespace(absent)
+    if absent and is_alone and any("::default" in step.provider for step in there):
+        raise no_namespace(absent, stack)
 
 
 def _check_disk(own: tuple[Step, ...]) -> None:

@@ -237,9 +237,9 @@ def _follow(line: str, problems: list[str], told: set[str], report: Report) -> N
     diagnostic = event.get("diagnosticEvent")
     if diagnostic is not None and diagnostic.get("severity") == "error":
         problems.append(str(diagnostic.get("message", "")).strip())
-    again = _AGAIN.match(str((diagnostic or {}).get("message", "")))
-    if diagnostic is not None and again is not None:
-        said = f"{_shown(str(diagnostic.get('urn')))}: {again['why'].strip()}, it is tried again"
+    again = _AGAIN.search(str((diagnostic or {}).get("message", "")))
+    if diagnostic is not None and again is not None and diagnostic.get("urn"):
+        said = f"{_shown(diagnostic['urn'])}: {again['why'].strip()}, it is tried again"
         if said not in told:
             told.add(said)
             report(said)

@@ -115,7 +115,7 @@ def fault(text: str, verb: str, stack: str, state: Path | None = None) -> Sandbo
         )
     away = re.search(r'namespaces "(?P<name>[^"]+)" not found', text)
     if away is not None:
-        return no_namespace(away["name"])
+        return no_namespace(away["name"], stack)
     if _NO_RIGHT.search(text):
         return AccessDenied(f"pulumi {verb} failed: {_shortened(text)}", suggestions=["sandbox doctor"])
     kind = Refused if re.search(r"is forbidden|is invalid|Forbidden|denied the request|quota", text) else SandboxError
@@ -153,11 +153,14 @@ def protected(urn: str) -> Refused:
     )
 
 
-def no_namespace(name: str) -> NotFound:
+def no_namespace(name: str, stack: str) -> NotFound:
     """Return the error for what goes into a namespace that isn't there."""
     return NotFound(
-        f'there is no namespace "{name}", and the program makes none before what goes into it',
-        suggestions=[f"kubectl create namespace {name}, or make it in the program and let the sandboxes depend on it"],
+        f'there is no namespace "{name}" to put it into',
+        suggestions=[
+            f"make it in the program, and let the sandboxes depend on it; or kubectl create namespace {name}",
+            f"where the stack had made it, and somebody has deleted it: pulumi refresh --stack {stack}",
+        ],
     )
 
 

@@ -114,7 +114,7 @@ def _note(cluster: Cluster, plan: _Plan, reason: str | None) -> Record:
     """Keep what `describe` shows while there is no pod to ask."""
     events: tuple[Json, ...] = ()
     if plan.pod is not None and health_check(agent_container(dig(plan.pod, "spec"))) is not None:
-        with contextlib.suppress(AccessDenied):  # without them it isn't known why a check failed last
+        with contextlib.suppress(SandboxError):  # they only explain: without them the pause goes on
             namespace = text(plan.pod, "metadata", "namespace")
             events = in_order(read_events(cluster, namespace, "Pod", name_of(plan.pod)))
     snapshot = SandboxSnapshot(plan.statefulset, plan.pod, events=events, is_partial=True)

@@ -24,6 +24,7 @@ class Step:
         old: the object's inputs before; empty where it is new. Secret values aren't in it.
         new: its inputs afterwards; empty where it goes. What only the update will tell is a placeholder.
         is_retained: the state says that the object outlives its resource.
+        provider: reference to the one that makes it; the engine's own is named `default_VERSION`.
     """
 
     operation: str
@@ -35,6 +36,7 @@ class Step:
     old: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     new: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     is_retained: bool = False
+    provider: str = field(default="", repr=False, compare=False)
 
     @property
     def type(self) -> str:
@@ -198,4 +200,5 @@ def _step(data: Mapping[str, Any]) -> Step:
         old=old.get("inputs") or {},
         new=new.get("inputs") or {},
         is_retained=bool(old.get("retainOnDelete")),
+        provider=str(state.get("provider") or ""),
     )

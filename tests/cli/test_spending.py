@@ -242,7 +242,7 @@ def test_a_sandbox_without_inference(cluster: Cluster, command: Command) -> None
             503,
             {"kind": "Status", "message": NOBODY},
             1,
-            "is ready: it is starting, or being replaced",
+            "is ready: it may be starting, or being replaced",
             "in some seconds",
         ),
         (503, {"kind": "Status", "message": "dial tcp: i/o timeout"}, 1, "i/o timeout", "admin_cidrs"),

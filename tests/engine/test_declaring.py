@@ -279,8 +279,8 @@ def test_a_namespace_that_nothing_makes_is_told_before_anything_is_made(
     stack.program.write_text(lone)
     refused = sandbox("create", "one", "-f", request_file, "-y")
     assert (refused.code, len(refused.errors)) == (6, 1)
-    assert f'there is no namespace "{stack.namespace}", and the program makes none' in refused.errors[0]
-    assert f"try: kubectl create namespace {stack.namespace}, or make it in the program" in refused.err
+    assert f'there is no namespace "{stack.namespace}" to put it into' in refused.errors[0]
+    assert f"let the sandboxes depend on it; or kubectl create namespace {stack.namespace}" in refused.err
     assert (stack.config_file.read_bytes(), stack.export()) == (before, [])
     stack.program.write_text(program)
     assert sandbox("create", "one", "-f", request_file, "-y", "--no-wait").ok().out == "one created\n"

@@ -21,6 +21,7 @@ from tests.cli.stand_in_engine import PARENT, URN, step
 
 CLAIM_URN = f"{PARENT.rpartition('::')[0]}$sandbox-components:index:PersistentWorkspace${CLAIM}::nightly-workspace"
 NAMESPACE = "urn:pulumi:dev::agents::kubernetes:core/v1:Namespace::namespace"
+DEFAULT = "urn:pulumi:dev::agents::pulumi:providers:kubernetes::default_4_25_0::0815"
 PARENT_STEP = {"op": "same", "urn": PARENT, "newState": {"urn": PARENT}}
 SECRET = "s3cr3t"
 
@@ -115,12 +116,15 @@ def test_what_the_program_says_to_mind_of_this_sandbox_is_told_once(engine: Made
 
 def test_what_goes_into_a_namespace_that_nothing_makes_is_refused(engine: MadeEngine) -> None:
     new = step("create")
-    new["newState"]["inputs"] = {"metadata": {"namespace": "agents-dev"}}
+    new["newState"] |= {"inputs": {"metadata": {"namespace": "agents-dev"}}, "provider": DEFAULT}
     engine.steps = [{**PARENT_STEP, "op": "create"}, new]
     with pytest.raises(NotFound, match='there is no namespace "agents-dev"'):
         run(engine, updating(absent_namespace="agents-dev"))
     assert (engine.ups, config(engine)) == ([], ORDINARY)
     assert run(engine, updating(absent_namespace="elsewhere")).outcome == "updated"
+    new["newState"]["provider"] = DEFAULT.replace("default_4_25_0", "other-cluster")
+    assert run(engine, updating(value="more", absent_namespace="agents-dev")).outcome == "updated"
+    new["newState"]["provider"] = DEFAULT
     made = {"op": "create", "urn": NAMESPACE, "newState": {"urn": NAMESPACE}}
     new["newState"]["dependencies"] = [NAMESPACE]
     engine.steps.append(made)

@@ -152,7 +152,7 @@ def test_a_kubeconfig_stands_for_the_environments(stand_in: StandIn, tmp_path: P
             NotFound,
             6,
             'there is no namespace "agents-dev"',
-            "kubectl create namespace agents-dev",
+            "pulumi refresh --stack dev",
         ),
         ("error: incorrect passphrase", SandboxError, 1, "can't be read: wrong or missing passphrase", "set PULUMI_"),
         (
