@@ -124,8 +124,12 @@ def carry_out(
 
         with target.connect() as cluster:
             check_free(cluster, place, request.name, engine)
-            if is_absent(cluster, place):
-                request = replace(request, absent_namespace=place)
+
+        def absent_namespace() -> str:
+            with target.connect() as cluster:
+                return place if is_absent(cluster, place) else ""
+
+        request = replace(request, absent_namespace=absent_namespace)
 
     def ask(planned: Change) -> bool | None:
         progress.clear()

@@ -79,7 +79,8 @@ class Request:
         own: which operations belong to the edit, where that isn't all that the plan has of the sandbox.
         again: the command that goes on after a failure, where it isn't the same one.
         back: the command that takes the edit back after a failure, if there is one.
-        absent_namespace: is not in the cluster yet, so that the update has to make it.
+        absent_namespace: looks whether the sandbox's namespace is missing in the cluster, and returns it then; asked
+            only once it is this command's turn, since the one before may have made it.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Request:
     own: Own | None = None
     again: str = "the same command"
     back: str = ""
-    absent_namespace: str = ""
+    absent_namespace: Callable[[], str] = lambda: ""
 
 
 @dataclass(frozen=True)
@@ -246,15 +247,19 @@ def _check_program(engine: Engine, request: Request, draft: Draft, plan: Plan) -
             raise declared_in_program(request, engine)
 
 
-def _check_namespace(absent: str, own: tuple[Step, ...], needed: tuple[Step, ...], stack: str) -> None:
+def _check_namespace(
+    find_absent: Callable[[], str], own: tuple[Step, ...], needed: tuple[Step, ...], stack: str
+) -> None:
     """Refuse to make objects in a namespace that nothing makes before: the engine would try for a minute.
 
     What the program makes besides may make the namespace too, and a provider of its own may lead to another cluster.
     """
-    there = [step for step in own if mapping(step.new.get("metadata")).get("namespace") == absent]
+    places = {mapping(step.new.get("metadata")).get("namespace") for step in own if "::default" in step.provider}
     is_alone = all(step in own or step.type.startswith("pulumi:") for step in needed)
-    if absent and is_alone and any("::default" in step.provider for step in there):
-        raise no_namespace(absent, stack)
+    if places - {None} and is_alone:
+        absent = find_absent()
+        if absent in places:
+            raise no_namespace(absent, stack)
 
 
 def _check_disk(own: tuple[Step, ...]) -> None:

@@ -119,16 +119,16 @@ def test_what_goes_into_a_namespace_that_nothing_makes_is_refused(engine: MadeEn
     new["newState"] |= {"inputs": {"metadata": {"namespace": "agents-dev"}}, "provider": DEFAULT}
     engine.steps = [{**PARENT_STEP, "op": "create"}, new]
     with pytest.raises(NotFound, match='there is no namespace "agents-dev"'):
-        run(engine, updating(absent_namespace="agents-dev"))
+        run(engine, updating(absent_namespace=lambda: "agents-dev"))
     assert (engine.ups, config(engine)) == ([], ORDINARY)
-    assert run(engine, updating(absent_namespace="elsewhere")).outcome == "updated"
+    assert run(engine, updating(absent_namespace=lambda: "elsewhere")).outcome == "updated"
     new["newState"]["provider"] = DEFAULT.replace("default_4_25_0", "other-cluster")
-    assert run(engine, updating(value="more", absent_namespace="agents-dev")).outcome == "updated"
+    assert run(engine, updating(value="more", absent_namespace=lambda: "agents-dev")).outcome == "updated"
     new["newState"]["provider"] = DEFAULT
     made = {"op": "create", "urn": NAMESPACE, "newState": {"urn": NAMESPACE}}
     new["newState"]["dependencies"] = [NAMESPACE]
     engine.steps.append(made)
-    assert run(engine, updating(value="other", absent_namespace="agents-dev")).outcome == "updated"
+    assert run(engine, updating(value="other", absent_namespace=lambda: "agents-dev")).outcome == "updated"
     assert NAMESPACE in engine.ups[-1]
 
 
