@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -226,8 +227,17 @@ def _make_sqlite(_dialect: object, _record: object, arguments: list[Any], option
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     """Write ahead, and on the disk at every commit; transactions begin when we say so, not when the driver likes."""
     connection.isolation_level = None
-    for line in ("journal_mode = WAL", "synchronous = FULL"):
-        connection.execute(f"PRAGMA {line}").close()
+    until = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+            break
+        except sqlite3.OperationalError as error:
+            # SQLite itself waits for nobody here, so that the second of two who open a new file at once would fail.
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+    connection.execute("PRAGMA synchronous = FULL").close()
 
 
 @contextlib.contextmanager

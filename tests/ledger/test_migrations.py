@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -16,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from sandbox_components.errors import InvalidInput
 from sandbox_components.ledger import schema
-from sandbox_components.ledger.database import Database
+from sandbox_components.ledger.database import Database, _set_up_sqlite
 from sandbox_components.ledger.ledger import Ledger
 from sandbox_components.ledger.migrating import FOLDER, migrate
 from sandbox_components.ledger.model import NewerSchema, StoreDown
@@ -62,6 +64,25 @@ def test_two_may_open_a_new_ledger_at_once(url: str) -> None:
     )
     started = [subprocess.Popen([sys.executable, "-c", code, url], cwd=TOP) for _ in range(2)]
     assert [process.wait(60) for process in started] == [0, 0]
+
+
+class Crossed(sqlite3.Connection):
+    """A connection that meets another one at the same statement: SQLite refuses one of the two without waiting."""
+
+    refusals = 2
+
+    def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+        if "journal_mode" in sql and self.refusals:
+            self.refusals -= 1
+            raise sqlite3.OperationalError("database is locked")
+        return super().execute(sql, *rest)
+
+
+def test_who_meets_another_one_at_a_new_file_tries_again(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "ledger.db", factory=Crossed)
+    _set_up_sqlite(connection, None)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
 
 
 def test_a_newer_schema_is_refused_and_untouched(url: str) -> None:
