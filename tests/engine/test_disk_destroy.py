@@ -8,6 +8,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from tests.engine.disk_ground import SOURCE, Disks
+from tests.harness.api import eventually
 from tests.harness.command import sandbox
 from tests.harness.ground import Ground
 
@@ -69,7 +70,7 @@ def test_delete_asks_says_what_becomes_of_the_disk_and_works_on_a_protected_one(
     assert "delete" in said.text
     assert disks.api.find("PersistentVolumeClaim", "own-workspace", disks.namespace) is None
     assert disks.api.find("StatefulSet", "own", disks.namespace) is None
-    assert not folder.exists()
+    eventually(lambda: not folder.exists(), "the provisioner has deleted the files")
     assert disks.marked("kept-workspace") == "kept"
 
 
@@ -112,7 +113,7 @@ def test_destroy_that_ignores_protection_takes_the_sandbox_first_and_then_the_di
     order = [step.kind for step in done.steps if step.kind in ("StatefulSet", "PersistentVolumeClaim", "Namespace")]
     assert order == ["StatefulSet", "PersistentVolumeClaim", "Namespace"]
     assert disks.api.find("Namespace", disks.namespace) is None
-    assert not folder.exists()
+    eventually(lambda: not folder.exists(), "the provisioner has deleted the files")
 
 
 def test_destroy_after_deletion_was_set_to_delete(disks: Disks) -> None:
