@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from sandbox_components.cli.completion import complete_sandbox
 from sandbox_components.errors import InvalidInput, NotFound, SandboxError
@@ -170,36 +169,6 @@ class Duration(click.ParamType[timedelta]):
             self.fail(f'"{value}" is not a duration: write 90s, 5m or 2h', param, ctx)
         hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return timedelta(hours=hours, minutes=minutes, seconds=seconds)
-
-
-class Once(click.Option):
-    """An option that may be given once: where some may be repeated, the last of several must not win in silence.
-
-    Args:
-        why: what to say of several.
-    """
-
-    def __init__(self, *args: Any, why: str = "keep one", **kwargs: Any) -> None:
-        kwargs |= {"multiple": True, "callback": self._only}
-        super().__init__(*args, **kwargs)
-        self._why = why
-
-    def _only(self, ctx: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:
-        if len(values) > 1:
-            times = "twice" if len(values) == 2 else f"{len(values)} times"
-            raise InvalidInput(self.opts[-1], f"is given {times} ({', '.join(map(str, values))}): {self._why}")
-        return values[0] if values else None
-
-
-class OnceCommand(click.Command):
-    """A command that no longer offers what may be given once and is."""
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete names of options."""
-        given = {
-            name for one in self.params if isinstance(one, Once) and _is_flag(ctx, str(one.name)) for name in one.opts
-        }
-        return [item for item in super().shell_complete(ctx, incomplete) if item.value not in given]
 
 
 def target_options(command: F) -> F:

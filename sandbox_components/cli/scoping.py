@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sandbox_components.cli.options import Once
+from sandbox_components.cli.once import Once
 from sandbox_components.errors import InvalidInput
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -247,7 +247,7 @@ def test_what_a_sandbox_has_one_of_is_not_given_twice(verb: str, flag: str, proj
 
 def test_every_flag_of_declaring_is_repeatable_or_given_once() -> None:
     from sandbox_components.cli.commands import create
-    from sandbox_components.cli.options import Once
+    from sandbox_components.cli.once import Once
 
     repeatable = {"--port", "--env", "--secret-env", "--label"}
     options = [one for one in create.command.params if isinstance(one, click.Option)]

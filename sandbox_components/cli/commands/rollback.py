@@ -15,7 +15,8 @@ from sandbox_components.cli.changing import (
     tell_to_commit,
 )
 from sandbox_components.cli.completion import complete_revision, complete_sandbox
-from sandbox_components.cli.options import Once, OnceCommand, Target, target_options
+from sandbox_components.cli.once import Once, OnceCommand
+from sandbox_components.cli.options import Target, target_options
 from sandbox_components.cli.progress import Progress
 
 if TYPE_CHECKING:

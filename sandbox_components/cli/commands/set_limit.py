@@ -8,7 +8,8 @@ import click
 
 from sandbox_components.cli.changing import Run, Telling, carry_out, engine_of, tell_to_commit
 from sandbox_components.cli.completion import complete_sandbox
-from sandbox_components.cli.options import Once, OnceCommand, Target, output_option, target_options
+from sandbox_components.cli.once import Once, OnceCommand
+from sandbox_components.cli.options import Target, output_option, target_options
 from sandbox_components.cli.output import harmless
 from sandbox_components.cli.scoping import check_whose, scope_options
 from sandbox_components.errors import InvalidInput, SandboxError

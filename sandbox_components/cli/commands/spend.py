@@ -6,7 +6,8 @@ import click
 
 from sandbox_components.cli.changing import engine_of
 from sandbox_components.cli.completion import complete_sandbox
-from sandbox_components.cli.options import OnceCommand, Target, output_option, target_options
+from sandbox_components.cli.once import OnceCommand
+from sandbox_components.cli.options import Target, output_option, target_options
 from sandbox_components.cli.output import print_document
 from sandbox_components.cli.scoping import check_whose, scope_options
 

@@ -7,7 +7,8 @@ import click
 from sandbox_components.cli.changing import Run, Telling, carry_out, changing_options, engine_of
 from sandbox_components.cli.completion import complete_sandbox
 from sandbox_components.cli.declaring import Declared, declaring_options, read_entry
-from sandbox_components.cli.options import OnceCommand, Target, target_options
+from sandbox_components.cli.once import OnceCommand
+from sandbox_components.cli.options import Target, target_options
 from sandbox_components.errors import InvalidInput
 
 
